@@ -1,4 +1,5 @@
 // The thread pool: each index once, worker numbers in range, nesting, several callers, children of a fork, scratch memory.
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,22 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 3; ++i) callers.emplace_back([] { run(1000, 200), check_scratch(); });
   for (std::thread& t : callers) t.join();
   check_scratch();
+  callers.clear();
+  const int32_t core = sched_getcpu();
+  for (int i = 0; i < 3; ++i)  // each with a pool of its own, which ends with its threads
+    callers.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        myc_pool* own = myc_pool_create(&core, round % 2);
+        myc_cpu_use_pool(own, 1 + round % 4);
+        if (myc_cpu_context()->threads != 1 + round % 4) ++failed;
+        run(20, 200);
+        myc_cpu_use_pool(nullptr, 2);
+        run(20, 200);
+        myc_pool_destroy(own);
+      }
+    });
+  for (std::thread& t : callers) t.join();
+  if (myc_cpu_context()->threads != 3) ++failed;
   if (with_fork) {
     const pid_t child = fork();
     if (child == 0) {  // its pool starts afresh

@@ -66,7 +66,10 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   }
   auto made = std::make_shared<Stage>();
   made->number = ++made_;
-  if (Status status = make(made.get()); !status) return status;
+  {
+    const std::lock_guard<std::mutex> lock(source_.planning);
+    if (Status status = make(made.get()); !status) return status;
+  }
   if (found != by_key_.end()) {
     *stage = std::move(made);
     return {};
@@ -84,7 +87,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
 Status Execution::first_stage(int graph, const std::vector<Type>& types, std::shared_ptr<Stage>* stage) {
   std::string key = "graph " + std::to_string(graph);
   for (const Type& type : types) key += " " + text_of(type);
-  return find(key, [&](Stage* made) { return Planner(file_, &packs_, &made->plan).run(graph, types); }, stage);
+  return find(key, [&](Stage* made) { return Planner(file_, &source_.packs, &made->plan).run(graph, types); }, stage);
 }
 
 Status Execution::next_stage(const std::shared_ptr<Stage>& before, const Results& results, std::shared_ptr<Stage>* stage) {
@@ -101,7 +104,7 @@ Status Execution::next_stage(const std::shared_ptr<Stage>& before, const Results
   }
   const auto make = [&](Stage* made) {
     made->before = before;
-    return Planner(file_, &packs_, &made->plan).resume(before->plan, numbers, types);
+    return Planner(file_, &source_.packs, &made->plan).resume(before->plan, numbers, types);
   };
   return find(key, make, stage);
 }
@@ -136,6 +139,7 @@ Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& 
       tensors[i].data = const_cast<uint8_t*>(plan.values[i].constant);
     }
     for (const Step& step : plan.steps) {
+      stage.step_places.emplace_back(stage.step_inputs.size(), stage.step_outputs.size());
       for (const int i : step.inputs) stage.step_inputs.push_back(i < 0 ? nullptr : &tensors[i]);
       for (const int o : step.outputs) stage.step_outputs.push_back(&tensors[o]);
     }
@@ -161,28 +165,47 @@ Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& 
 // ---- running -------------------------------------------------------------------------------------------------------
 
 Status Execution::run_steps(const Stage& stage) {
-  myc_context* const context = myc_cpu_context();
-  const myc_tensor* const* in = stage.step_inputs.data();
-  myc_tensor* const* out = stage.step_outputs.data();
-  for (const Step& step : stage.plan.steps) {
+  if (observer_) return run_observed(stage);
+  return run_steps(stage, 0, static_cast<int>(stage.plan.steps.size()), myc_cpu_context());
+}
+
+Status Execution::run_steps(const Stage& stage, int first, int last, myc_context* context) {
+  for (int s = first; s < last; ++s) {
+    const Step& step = stage.plan.steps[s];
+    const myc_tensor* const* in = stage.step_inputs.data() + stage.step_places[s].first;
+    myc_tensor* const* out = stage.step_outputs.data() + stage.step_places[s].second;
     if (!step.kernel) {
       std::memcpy(out[0]->data, in[0]->data, static_cast<size_t>(in[0]->size * item_bytes(in[0]->dtype)));
-    } else {
-      const myc_call call{in, out, step.attributes.data(), context, static_cast<int32_t>(step.inputs.size()),
-                          static_cast<int32_t>(step.outputs.size())};
-      if (const int32_t code = step.kernel(&call); code != MYC_OK) {
-        const char* reason = code == MYC_E_ARGUMENT ? context->error : code == MYC_E_MEMORY ? "no memory for scratch" : "its kernel does not take this case";
-        return {kOperatorFailed, node_text(file_.nodes[step.node]) + reason};
-      }
+      continue;
     }
-    in += step.inputs.size();
-    out += step.outputs.size();
+    const myc_call call{in, out, step.attributes.data(), context, static_cast<int32_t>(step.inputs.size()),
+                        static_cast<int32_t>(step.outputs.size())};
+    if (const int32_t code = step.kernel(&call); code != MYC_OK) {
+      const char* reason = code == MYC_E_ARGUMENT ? context->error : code == MYC_E_MEMORY ? "no memory for scratch" : "its kernel does not take this case";
+      return {kOperatorFailed, node_text(file_.nodes[step.node]) + reason};
+    }
   }
   return {};
 }
 
-Status Execution::run(const std::shared_ptr<Stage>& first, const Sink& sink) {
-  myc_cpu_set_threads(threads_);
+Status Execution::run_observed(const Stage& stage) {
+  myc_context* const context = myc_cpu_context();
+  const auto describe = [&stage](int value) -> const myc_tensor* { return value < 0 ? nullptr : &stage.tensors[value]; };
+  int next = 0;
+  for (const NodeRun& node : stage.plan.nodes) {
+    const FileNode& about = file_.nodes[node.node];
+    // What stands between nodes: the beginnings of those that wait for a number.
+    if (Status status = run_steps(stage, next, node.first, context); !status) return status;
+    if (!observer_->before(about, node, describe)) return {kError, "the callback before node '" + std::string(about.name) + "' ended the run"};
+    if (Status status = run_steps(stage, node.first, node.last, context); !status) return status;
+    if (!observer_->after(about, node, describe)) return {kError, "the callback after node '" + std::string(about.name) + "' ended the run"};
+    next = node.last;
+  }
+  return run_steps(stage, next, static_cast<int>(stage.plan.steps.size()), context);  // copies to outputs
+}
+
+Status Execution::run(const std::shared_ptr<Stage>& first, const Sink& sink, Observer* observer) {
+  observer_ = observer;
   return finish(first, 0, 0, sink);
 }
 

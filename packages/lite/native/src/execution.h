@@ -5,7 +5,9 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +24,27 @@ struct Stage {
   std::vector<myc_tensor> tensors;  // of all values
   std::vector<const myc_tensor*> step_inputs;  // of all steps, one after the other
   std::vector<myc_tensor*> step_outputs;
+  std::vector<std::pair<size_t, size_t>> step_places;  // of each step in these two
   bool active = false;  // it is under way: a subgraph that calls itself needs another one
+};
+
+// What is told of each node of a run.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // `tensor(v)` describes the value v; what it points to holds for the call. False ends the run.
+  using Describe = std::function<const myc_tensor*(int)>;
+  virtual bool before(const FileNode& node, const NodeRun& run, const Describe& tensor) = 0;
+  virtual bool after(const FileNode& node, const NodeRun& run, const Describe& tensor) = 0;
+};
+
+// What models made of one file share: the workers of a runner, the models of a group.
+struct Source {
+  ModelBytes bytes;
+  ModelFile file;
+  Packs packs;
+  std::map<size_t, Memory> updated;  // constants of the file that were replaced
+  std::mutex planning;  // held by who reads attributes or changes packs
 };
 
 // A tensor with memory of its own, between subgraphs.
@@ -40,15 +62,14 @@ class Execution {
     const uint8_t* data;
   };
 
-  explicit Execution(const ModelFile& file) : file_(file) {}
-  void set_threads(int threads) { threads_ = threads; }
+  explicit Execution(Source& source) : file_(source.file), source_(source) {}
 
   // The first stage of the model for inputs of these types; kept for a while.
   Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
   // Addresses for `stage`, which is to run next on the model's inputs.
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
-  // Runs the model, whose first stage is bound.
-  Status run(const std::shared_ptr<Stage>& first, const Sink& sink);
+  // Runs the model, whose first stage is bound; `observer` may be null.
+  Status run(const std::shared_ptr<Stage>& first, const Sink& sink, Observer* observer);
 
  private:
   using Results = std::vector<std::vector<Buffer>>;  // of the activations of a stage
@@ -58,6 +79,8 @@ class Execution {
   Status next_stage(const std::shared_ptr<Stage>& before, const Results& results, std::shared_ptr<Stage>* stage);
   Status bind(Stage& stage, size_t level, const std::vector<Argument>& inputs, const Results& results, const Sink& sink);
   Status run_steps(const Stage& stage);
+  Status run_observed(const Stage& stage);
+  Status run_steps(const Stage& stage, int first, int last, myc_context* context);
   // From a bound stage at this level of the arenas to the end of its graph.
   Status finish(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink);
   Status activate(const Activation& activation, const Stage& stage, size_t level, int depth, std::vector<Buffer>* results);
@@ -65,8 +88,8 @@ class Execution {
   Status loop(const Activation& activation, std::vector<Argument> arguments, size_t level, int depth, std::vector<Buffer>* results);
 
   const ModelFile& file_;
-  Packs packs_;
-  int threads_ = 1;
+  Source& source_;
+  Observer* observer_ = nullptr;
   std::list<std::pair<std::string, std::shared_ptr<Stage>>> stages_;  // used last: in front
   std::unordered_map<std::string, std::list<std::pair<std::string, std::shared_ptr<Stage>>>::iterator> by_key_;
   uint64_t made_ = 0;

@@ -29,6 +29,7 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
   const std::string which = "tensor " + std::to_string(index);
   tensor->name = table.text(kTensor_name);
   tensor->dtype = table.get<int32_t>(kTensor_dataType);
+  tensor->format = table.get<int32_t>(kTensor_format);
   const Span<int32_t> dims = table.span<int32_t>(kTensor_dims);
   if (dims.size > MYC_MAX_RANK) return {kNotSupported, which + " has " + std::to_string(dims.size) + " dimensions, at most 8 are supported"};
   for (uint32_t i = 0; i < dims.size; ++i) tensor->shape.push_back(dims[i]);

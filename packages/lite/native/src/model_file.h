@@ -14,7 +14,7 @@ namespace mycelia::lite {
 
 struct FileTensor {
   std::string_view name;
-  int32_t dtype = 0;  // MindSpore's number
+  int32_t dtype = 0, format = 0;  // MindSpore's numbers
   std::vector<int64_t> shape;
   const uint8_t* data = nullptr;  // of a constant
   uint64_t bytes = 0;

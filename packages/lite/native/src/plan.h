@@ -43,6 +43,14 @@ struct Step {
   int node = -1;
 };
 
+// A node as it runs: the steps [first, last) and the values of its inputs and outputs, -1 for an absent one. One whose results
+// are constants and views has no step.
+struct NodeRun {
+  int node = -1;
+  int first = 0, last = 0;
+  std::vector<int> inputs, outputs;
+};
+
 // Constants that are not in the file as kernels take them, packed weights above all, by what they were made of.
 struct Pack {
   Type type;
@@ -88,6 +96,7 @@ struct Activation {
 struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
+  std::vector<NodeRun> nodes;  // in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
   int64_t arena_bytes = 0;
   // Memory from outside.
@@ -174,6 +183,7 @@ class Planner {
   void lower(Item item);
   void call(Item item, int taken);
   void loop(Item item);
+  void note(int first, int scope);
   void leave(const Item& item);
   void activate(Item item, Activation activation);
   void take_results(const Item& item);

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels.h"
@@ -7,46 +8,73 @@
 
 namespace mycelia::lite {
 
-Status Session::open_file(const std::string& path) {
-  if (Status status = bytes_.map(path); !status) return status;
-  file_.outside.set_folder(folder_of(path));
-  return load();
+namespace {
+
+size_t bytes_of(const Type& type) { return static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype)); }
+
+// A tensor of the file without memory.
+Border described(const FileTensor& tensor, Session* session) {
+  Border border;
+  border.name = std::string(tensor.name);
+  border.type = {std::max(abi_dtype(tensor.dtype), 0), tensor.shape};
+  border.format = tensor.format;
+  border.of_model = true;
+  border.session = session;
+  return border;
 }
 
-Status Session::open_bytes(const void* data, size_t size) {
-  if (Status status = bytes_.copy(data, size); !status) return status;
-  return load();
-}
+}  // namespace
 
-Status Session::open_memory(Memory memory, size_t size, const std::string& folder) {
-  bytes_.take(std::move(memory), size);
-  file_.outside.set_folder(folder);
-  return load();
-}
+// Copies what nodes compute to the tensors that are kept.
+class Session::Recorder : public Observer {
+ public:
+  Recorder(Session& session, Observer* next) : session_(session), next_(next), first_(session.source_->file.nodes.data()) {}
+  bool before(const FileNode& node, const NodeRun& run, const Describe& tensor) override { return !next_ || next_->before(node, run, tensor); }
+  bool after(const FileNode& node, const NodeRun& run, const Describe& tensor) override {
+    const auto kept = session_.kept_.find(static_cast<int>(&node - first_));
+    for (size_t i = 0; kept != session_.kept_.end() && i < kept->second.size(); ++i) copy(*tensor(run.outputs[i]), kept->second[i].get());
+    return !next_ || next_->after(node, run, tensor);
+  }
 
-Status Session::load() {
+ private:
+  // Without memory for it the tensor has no elements.
+  static void copy(const myc_tensor& value, Border* tensor) {
+    tensor->type = {value.dtype, {value.shape, value.shape + value.rank}};
+    const size_t bytes = bytes_of(tensor->type);
+    if (!tensor->memory.data() || tensor->memory.size() != bytes) tensor->memory = Memory(bytes);
+    tensor->data = tensor->memory.data();
+    tensor->made = tensor->data != nullptr;
+    if (tensor->made && bytes) std::memcpy(tensor->data, value.data, bytes);
+  }
+
+  Session& session_;
+  Observer* const next_;
+  const FileNode* const first_;
+};
+
+Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   if (!kernels().isa()) return {kNotSupported, "this processor runs none of the library's kernels, or not those that MYCELIA_ISA names"};
-  if (Status status = read_model_file(bytes_.data(), bytes_.size(), &file_); !status) return status;
+  if (Status status = threads_.prepare(options); !status) return status;
+  source_ = std::move(source);
+  execution_ = std::make_unique<Execution>(*source_);
+  const ModelFile& file = source_->file;
   std::string unknown;  // all of them are told, not the first alone
-  for (const FileNode& node : file_.nodes) {
+  for (const FileNode& node : file.nodes) {
     if (find_operator(node.kind) || !node.branches.empty()) continue;
     unknown += (unknown.empty() ? "" : ", ") + std::string(name_of_operator(node.kind)) + " (node '" + std::string(node.name) + "')";
   }
   if (!unknown.empty()) return {kOperatorNotFound, "operators without a kernel: " + unknown};
   std::vector<std::vector<int64_t>> shapes;
   bool open = false;
-  for (const uint32_t i : file_.inputs) {
-    const FileTensor& tensor = file_.tensors[i];
-    Border border{std::string(tensor.name), {abi_dtype(tensor.dtype), tensor.shape}, Memory()};
-    if (border.type.dtype < 0) return {kNotSupported, "input '" + border.name + "' has dtype number " + std::to_string(tensor.dtype)};
+  for (const uint32_t i : file.inputs) {
+    const FileTensor& tensor = file.tensors[i];
+    Border border = described(tensor, this);
+    if (abi_dtype(tensor.dtype) < 0) return {kNotSupported, "input '" + border.name + "' has dtype number " + std::to_string(tensor.dtype)};
     for (const int64_t n : tensor.shape) open = open || n < 0;
     shapes.push_back(tensor.shape);
     inputs_.push_back(std::move(border));
   }
-  for (const uint32_t i : file_.outputs) {
-    const FileTensor& tensor = file_.tensors[i];
-    outputs_.push_back({std::string(tensor.name), {std::max(abi_dtype(tensor.dtype), 0), tensor.shape}, Memory()});
-  }
+  for (const uint32_t i : file.outputs) outputs_.push_back(described(file.tensors[i], this));
   return open ? Status() : resize(shapes);  // with open sizes the plan waits for resize
 }
 
@@ -54,11 +82,13 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
   if (shapes.size() != inputs_.size())
     return {kParameterInvalid, std::to_string(shapes.size()) + " shapes were given for " + std::to_string(inputs_.size()) + " inputs"};
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const std::vector<int64_t>& declared = file_.tensors[file_.inputs[i]].shape;
+    const std::vector<int64_t>& declared = source_->file.tensors[source_->file.inputs[i]].shape;
     if (shapes[i].size() != declared.size())
       return {kParameterInvalid, "input '" + inputs_[i].name + "' has " + std::to_string(declared.size()) + " dimensions, but " +
                                      std::to_string(shapes[i].size()) + " sizes were given"};
   }
+  const Threads::Use use(threads_);
+  const ModelFile& file = source_->file;
   std::vector<Type> types;
   std::vector<Memory> memories;
   std::vector<Execution::Argument> arguments;
@@ -69,19 +99,16 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
     types.push_back({inputs_[i].type.dtype, shapes[i]});
   }
   std::shared_ptr<Stage> stage;
-  if (Status status = execution_.prepare(types, &stage); !status) return status;
+  if (Status status = execution_->prepare(types, &stage); !status) return status;
 
-  const auto sized = [](const Type& type) { return Memory(static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype))); };
+  const auto sized = [](const Type& type) { return Memory(bytes_of(type)); };
   std::vector<Border> outputs;
   bool fine = true;
   for (const Type& type : types) {
     fine = memories.emplace_back(sized(type)).data() && fine;
     arguments.push_back({type, memories.back().data()});
   }
-  for (const uint32_t i : file_.outputs) {
-    const FileTensor& tensor = file_.tensors[i];
-    outputs.push_back({std::string(tensor.name), {std::max(abi_dtype(tensor.dtype), 0), tensor.shape}, Memory()});
-  }
+  for (const uint32_t i : file.outputs) outputs.push_back(described(file.tensors[i], this));
   for (const auto& [output, value] : stage->plan.outputs) {
     outputs[output].type = stage->plan.values[value].type;
     outputs[output].memory = sized(outputs[output].type);
@@ -89,30 +116,96 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
   }
   if (!fine) return {kMemory, "no memory for the tensors of these shapes"};
   for (Memory& memory : memories) std::memset(memory.data(), 0, memory.size());
-  if (Status status = execution_.bind(stage, arguments, [&](int output, const Type&) { return outputs[output].memory.data(); }); !status) return status;
+  if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) { return outputs[output].memory.data(); }); !status) return status;
 
   stage_ = std::move(stage);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].memory = std::move(memories[i]);
+    inputs_[i].data = inputs_[i].memory.data();
     inputs_[i].type = types[i];
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     outputs_[i].type = std::move(outputs[i].type);
     outputs_[i].memory = std::move(outputs[i].memory);
+    outputs_[i].data = outputs_[i].memory.data();
+    outputs_[i].made = false;
   }
   return {};
 }
 
-Status Session::predict() {
+Status Session::bind() {
+  std::vector<Execution::Argument> arguments;
+  for (const Border& input : inputs_) arguments.push_back({input.type, input.data});
+  return execution_->bind(stage_, arguments, [&](int output, const Type&) { return outputs_[output].data; });
+}
+
+Status Session::predict(Observer* observer) {
   if (!stage_) return {kInferLater, "the model has open sizes: resize it before it is run (negative dimension)"};
+  const Threads::Use use(threads_);
+  for (Border& output : outputs_) output.made = false;
+  for (auto& [node, tensors] : kept_)
+    for (auto& tensor : tensors) tensor->made = false;
   const auto sink = [&](int output, const Type& type) {  // of an output that a later stage makes
     Border& border = outputs_[output];
-    const size_t bytes = static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype));
-    if (!border.memory.data() || border.memory.size() != bytes) border.memory = Memory(bytes);
+    if (!border.memory.data() || border.memory.size() != bytes_of(type)) {
+      border.memory = Memory(bytes_of(type));
+      border.data = border.memory.data();  // memory that a caller gave is of another size
+    }
     border.type = type;
-    return border.memory.data();
+    return border.data;
   };
-  return execution_.run(stage_, sink);
+  Recorder recorder(*this, observer);
+  const Status status = execution_->run(stage_, sink, kept_.empty() ? observer : &recorder);
+  for (Border& output : outputs_) output.made = bool(status);
+  return status;
+}
+
+const std::vector<std::unique_ptr<Border>>* Session::keep(const std::string& name) {
+  const ModelFile& file = source_->file;
+  for (size_t n = 0; n < file.nodes.size(); ++n) {
+    if (file.nodes[n].name != name) continue;
+    std::vector<std::unique_ptr<Border>>& tensors = kept_[static_cast<int>(n)];
+    for (size_t i = tensors.size(); i < file.nodes[n].outputs.size(); ++i) {
+      tensors.push_back(std::make_unique<Border>(described(file.tensors[file.nodes[n].outputs[i]], nullptr)));
+      tensors.back()->made = false;
+    }
+    return &tensors;
+  }
+  return nullptr;
+}
+
+Status Session::update_weights(const std::vector<const Border*>& weights) {
+  if (source_.use_count() > 1) return {kNotSupported, "the weights are shared with other models: they cannot be updated"};
+  ModelFile& file = source_->file;
+  std::map<size_t, Memory> made;
+  for (const Border* given : weights) {
+    size_t i = 0;
+    while (i < file.tensors.size() && !(file.tensors[i].data && file.tensors[i].name == given->name)) ++i;
+    if (i == file.tensors.size()) return {kParameterInvalid, "the model has no weight '" + given->name + "'"};
+    const Type type{abi_dtype(file.tensors[i].dtype), file.tensors[i].shape};
+    if (given->type.dtype != type.dtype || given->type.shape != type.shape)
+      return {kParameterInvalid, "weight '" + given->name + "' must be " + text_of(type) + ", but is " + text_of(given->type)};
+    Memory copy(bytes_of(type));
+    if (!copy.data()) return {kMemory, "no memory for weight '" + given->name + "'"};
+    std::memcpy(copy.data(), given->data, bytes_of(type));
+    made[i] = std::move(copy);
+  }
+  stage_.reset();
+  execution_ = std::make_unique<Execution>(*source_);  // its plans have constants that were computed of the old weights
+  source_->packs.clear();
+  for (auto& [i, memory] : made) {
+    FileTensor& tensor = file.tensors[i];
+    tensor.data = memory.data();
+    tensor.bytes = memory.size();
+    tensor.half = false;
+    source_->updated[i] = std::move(memory);
+  }
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Border& input : inputs_) shapes.push_back(input.type.shape);
+  for (const auto& shape : shapes)
+    for (const int64_t n : shape)
+      if (n < 0) return {};
+  return resize(shapes);
 }
 
 }  // namespace mycelia::lite

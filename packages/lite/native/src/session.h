@@ -2,6 +2,8 @@
 #ifndef MYCELIA_LITE_SESSION_H_
 #define MYCELIA_LITE_SESSION_H_
 
+#include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,23 +11,30 @@
 #include "execution.h"
 #include "model_bytes.h"
 #include "model_file.h"
+#include "options.h"
+#include "threads.h"
 
 namespace mycelia::lite {
 
-// An input or output as callers see it.
+class Session;
+
+// A tensor as callers see it: an input or output of a model, one that a caller made, or one inside of a model.
 struct Border {
   std::string name;
   Type type;
   Memory memory;
+  uint8_t* data = nullptr;  // its memory, or that of a caller or of a model
+  int32_t format = 0;  // MindSpore's number
+  bool made = true;  // has elements that can be read: an output has none before its model ran
+  bool of_model = false;  // name, type and shape are the model's
+  Session* session = nullptr;  // whose input or output it is
 };
 
 class Session {
  public:
-  Status open_file(const std::string& path);
-  Status open_bytes(const void* data, size_t size);
-  // A plain model in memory of its own; its weights may lie in files of `folder`.
-  Status open_memory(Memory memory, size_t size, const std::string& folder);
-  void set_threads(int threads) { execution_.set_threads(threads); }
+  // `source` was read. Errors: those of its plan and of the options.
+  Status open(std::shared_ptr<Source> source, const Options& options);
+  const std::shared_ptr<Source>& source() const { return source_; }
 
   std::vector<Border>& inputs() { return inputs_; }
   std::vector<Border>& outputs() { return outputs_; }
@@ -33,18 +42,30 @@ class Session {
   // Plans for other input shapes; after a failure the model is as it was. An output whose shape depends on data has the
   // size -1 until the model ran.
   Status resize(const std::vector<std::vector<int64_t>>& shapes);
-  // Computes the outputs from what the inputs' memory holds.
-  Status predict();
+  // Computes the outputs from what the inputs' memory holds; `observer` may be null.
+  Status predict(Observer* observer = nullptr);
   bool ready() const { return stage_ != nullptr; }
+  // After an input or output got other memory.
+  Status bind();
+  // What a node computes, from the next run on; null if there is no such node. It belongs to the session.
+  const std::vector<std::unique_ptr<Border>>* keep(const std::string& node);
+  // Other elements for constants, by name, with the types that they have.  Errors: kParameterInvalid; then nothing changes.
+  Status update_weights(const std::vector<const Border*>& weights);
+  // One call at a time: false while another has it.
+  bool enter() { return !running_.exchange(true, std::memory_order_acquire); }
+  void leave() { running_.store(false, std::memory_order_release); }
+  const Plan* plan() const { return stage_ ? &stage_->plan : nullptr; }
 
  private:
-  Status load();
+  class Recorder;
 
-  ModelBytes bytes_;
-  ModelFile file_;
-  Execution execution_{file_};
+  std::atomic<bool> running_{false};
+  std::shared_ptr<Source> source_;
+  Threads threads_;
+  std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
   std::vector<Border> inputs_, outputs_;
+  std::map<int, std::vector<std::unique_ptr<Border>>> kept_;  // outputs of nodes of the file
 };
 
 }  // namespace mycelia::lite

@@ -137,6 +137,7 @@ void Planner::work(std::vector<Item> items) {
 void Planner::lower(Item item) {
   const int scope = item.scope;
   node_ = &file_.nodes[item.node], node_index_ = item.node, scope_ = scope;
+  const int first = static_cast<int>(plan_.steps.size());
   if (item.activation >= 0) {
     take_results(item);
   } else if (node_->loops) {
@@ -169,6 +170,15 @@ void Planner::lower(Item item) {
   if (ok() && !file_.reader->ok()) fail(kGraphInvalid, file_.reader->fault());
   for (uint32_t o : node_->outputs)
     if (ok() && value_of(scope, o) < 0) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
+  if (ok() && item.activation < 0) note(first, scope);
+}
+
+// Keeps what the node at work became, for those who watch a run.
+void Planner::note(int first, int scope) {
+  NodeRun run{node_index_, first, static_cast<int>(plan_.steps.size()), {}, {}};
+  for (const uint32_t tensor : node_->inputs) run.inputs.push_back(value_of(scope, tensor));
+  for (const uint32_t tensor : node_->outputs) run.outputs.push_back(value_of(scope, tensor));
+  plan_.nodes.push_back(std::move(run));
 }
 
 // Whether a subgraph is under way in this scope or those that called it.

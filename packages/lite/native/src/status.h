@@ -15,6 +15,7 @@ enum Code : int {
   kMemory = -6,
   kNotSupported = -7,
   kInputTensorWrong = -101,
+  kReentered = -102,
   kGraphInvalid = -200,
   kOperatorNotFound = -300,
   kOperatorAttribute = -302,

@@ -197,7 +197,7 @@ class Model:
             if not isinstance(t, Tensor):
                 raise TypeError(f"inputs[{i}] must be a Tensor, but got {type(t).__name__}")
         array = runtime.TensorArray.of([t._handle for t in inputs])
-        runtime.check(runtime.library().MSModelPredict(self._handle, array, None))
+        runtime.check(runtime.library().MSModelPredict(self._handle, array, None, None, None))
         self._ran = True
         for own, given in zip(self._outputs, outputs or ()):
             given.set_data_from_numpy(own.get_data_to_numpy())

@@ -55,7 +55,9 @@ _SIGNATURES = {
         ),
     ),
     "MSModelResize": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(ShapeInfo), ctypes.c_size_t)),
-    "MSModelPredict": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(TensorArray))),
+    "MSModelPredict": (
+        ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(TensorArray), ctypes.c_void_p, ctypes.c_void_p),
+    ),
     "MSModelGetInputs": (TensorArray, (Handle,)),
     "MSModelGetOutputs": (TensorArray, (Handle,)),
     "MSTensorCreate": (

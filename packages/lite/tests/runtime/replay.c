@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     if (fread(MSTensorGetMutableData(inputs.handle_list[i]), 1, bytes, in) != bytes) return failed("inputs");
   }
   fclose(in);
-  if (MSModelPredict(model, inputs, &outputs) != kMSStatusSuccess) return failed("predict");
+  if (MSModelPredict(model, inputs, &outputs, NULL, NULL) != kMSStatusSuccess) return failed("predict");
   FILE* out = fopen(argv[3], "wb");
   for (size_t i = 0; i < outputs.handle_num; ++i)
     fwrite(MSTensorGetData(outputs.handle_list[i]), 1, MSTensorGetDataSize(outputs.handle_list[i]), out);

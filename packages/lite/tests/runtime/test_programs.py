@@ -56,7 +56,7 @@ C_PROGRAM = """
 int main(int argc, char** argv) {
   (void)argc;
   MSModelHandle model = MSModelCreate();
-  if (MSModelPredict(model, MSModelGetInputs(model), NULL) == kMSStatusSuccess) return 1;
+  if (MSModelPredict(model, MSModelGetInputs(model), NULL, NULL, NULL) == kMSStatusSuccess) return 1;
   printf("%s\\n", MSGetLastError());
   if (MSModelBuildFromFile(NULL, argv[1], kMSModelTypeMindIRLite, NULL) != kMSStatusLiteNullptr) return 2;
   if (MSModelBuildFromFile(model, argv[1], kMSModelTypeMindIRLite, NULL) != kMSStatusSuccess) return 3;
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   if (MSModelResize(model, inputs, &shape, 1) != kMSStatusSuccess) return 4;
   float* x = MSTensorGetMutableData(inputs.handle_list[0]);
   for (int64_t i = 0; i < MSTensorGetElementNum(inputs.handle_list[0]); ++i) x[i] = 0.5f;
-  if (MSModelPredict(model, inputs, &outputs) != kMSStatusSuccess) return 5;
+  if (MSModelPredict(model, inputs, &outputs, NULL, NULL) != kMSStatusSuccess) return 5;
   const float* y = MSTensorGetData(outputs.handle_list[0]);
   for (int i = 0; i < 10; ++i) printf("%.9g ", y[i]);
   if (MSModelGetInputByTensorName(model, "nobody") || !MSModelGetInputByTensorName(model, "x")) return 6;

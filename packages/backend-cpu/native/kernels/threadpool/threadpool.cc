@@ -1,10 +1,12 @@
-// The host's side of myc_context: one thread pool for the process, one context with a scratch arena per thread.
+// The host's side of myc_context: a thread pool of the process, pools that hosts make beside it, and one context with a
+// scratch arena per thread.
 //
 // parallel_for hands out the range from one atomic counter, in pieces that shrink with what is left: big at first,
 // the smallest last, so that threads end together and a preempted thread costs one piece, not a barrier.  Idle workers
 // spin shortly, then sleep.  The caller never waits for a worker that has not taken a piece yet.
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -12,6 +14,7 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -57,6 +60,17 @@ thread_local bool inside_parallel = false;
 
 class Pool {
  public:
+  Pool() = default;
+  // Worker i runs on cores[i % count] alone; the caller is bound by whoever calls.
+  explicit Pool(std::vector<int32_t> cores) : bound_(std::move(cores)) {}
+  ~Pool() {
+    stop_.store(true, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    { std::lock_guard<std::mutex> lock(sleep_); }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
   int threads() {
     const int n = wanted_.load(std::memory_order_relaxed);
     return n > 0 ? n : cores_;
@@ -99,6 +113,7 @@ class Pool {
   // In the child of a fork only the forking thread exists.
   void forget_workers() {
     started_ = 0;
+    new (&workers_) std::vector<std::thread>();  // their threads cannot be joined
     active_.store(0);
     open_.store(0);
     sleepers_.store(0);
@@ -111,7 +126,11 @@ class Pool {
   // Workers that a job may have: n, or fewer when the system gives no more threads.
   int start_workers(int n) {
     try {
-      for (; started_ < n; ++started_) std::thread([this, seen = epoch_.load()] { work(seen); }).detach();
+      for (; started_ < n; ++started_)
+        workers_.emplace_back([this, seen = epoch_.load(), number = started_ + 1] {
+          bind(number);
+          work(seen);
+        });
     } catch (const std::system_error&) {
       return started_;
     }
@@ -139,10 +158,23 @@ class Pool {
     }
   }
 
-  [[noreturn]] void work(uint64_t seen) {
+  void bind(int number) {
+#if defined(__linux__)
+    if (bound_.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(bound_[static_cast<size_t>(number) % bound_.size()], &set);
+    sched_setaffinity(0, sizeof(set), &set);
+#else
+    (void)number;
+#endif
+  }
+
+  void work(uint64_t seen) {
     inside_parallel = true;
     for (;;) {
       seen = wait_for_job(seen);
+      if (stop_.load(std::memory_order_relaxed)) return;
       active_.fetch_add(1, std::memory_order_seq_cst);
       // Between joining and this check the job may have ended; a job that began meanwhile is as good.
       const int place = open_.fetch_sub(1, std::memory_order_seq_cst);
@@ -177,6 +209,9 @@ class Pool {
   }
 
   const int cores_ = count_cores();
+  const std::vector<int32_t> bound_;
+  std::vector<std::thread> workers_;
+  std::atomic<bool> stop_{false};
   std::atomic<int> wanted_{0};
   std::atomic<int> started_{0};
   std::atomic<int> rest_{0};
@@ -196,15 +231,36 @@ class Pool {
   std::atomic<int> sleepers_{0};
 };
 
-Pool& pool() {
-  // Never destroyed: detached workers may still look at it while the process exits.
-  static Pool* const instance = [] {
-    Pool* p = new Pool;
+// All pools, for the child of a fork.
+struct Pools {
+  std::mutex guard;
+  std::vector<Pool*> all;
+};
+
+Pools& pools() {
+  // Never destroyed: workers may still look at their pool while the process exits.
+  static Pools* const instance = [] {
+    Pools* p = new Pools;
 #if !defined(_WIN32)
-    pthread_atfork(nullptr, nullptr, [] { pool().forget_workers(); });
+    pthread_atfork([] { pools().guard.lock(); }, [] { pools().guard.unlock(); },
+                   [] {
+                     new (&pools().guard) std::mutex();
+                     for (Pool* pool : pools().all) pool->forget_workers();
+                   });
 #endif
     return p;
   }();
+  return *instance;
+}
+
+Pool* listed(Pool* pool) {
+  std::lock_guard<std::mutex> lock(pools().guard);
+  pools().all.push_back(pool);
+  return pool;
+}
+
+Pool& process_pool() {
+  static Pool* const instance = listed(new Pool);
   return *instance;
 }
 
@@ -277,15 +333,32 @@ struct Arena {
 struct Context {
   myc_context base;
   Arena arena;
+  Pool* pool;  // null: the process's
+  int32_t threads;  // of that pool; 0: as many as the process's has
 };
+
+Pool& pool_of(const myc_context* ctx) {
+  Pool* const own = static_cast<Context*>(ctx->host)->pool;
+  return own != nullptr ? *own : process_pool();
+}
+
+Context& thread_context() {
+  static thread_local Context context = {};
+  return context;
+}
+
+int32_t thread_limit(const myc_context* ctx) {
+  const int32_t own = static_cast<Context*>(ctx->host)->threads;
+  return own > 0 ? own : process_pool().threads();
+}
 
 void host_parallel_for(myc_context* ctx, int64_t n, int64_t grain, Body body, void* arg) {
   if (n <= 0) return;
   if (grain < 1) grain = 1;
-  if (!deterministic.load(std::memory_order_relaxed)) return pool().run(n, grain, ctx->threads, body, arg);
+  if (!deterministic.load(std::memory_order_relaxed)) return pool_of(ctx).run(n, grain, ctx->threads, body, arg);
   const int64_t most = n / grain;
   FixedPieces pieces{n, most < 1 ? 1 : most < kFixedPieces ? most : kFixedPieces, body, arg};
-  pool().run(pieces.count, 1, pool().threads(), FixedPieces::run, &pieces);
+  pool_of(ctx).run(pieces.count, 1, thread_limit(ctx), FixedPieces::run, &pieces);
 }
 
 void* host_scratch(myc_context* ctx, int64_t bytes) {
@@ -297,22 +370,46 @@ void* host_scratch(myc_context* ctx, int64_t bytes) {
 extern "C" {
 
 myc_context* myc_cpu_context(void) {
-  static thread_local Context context = {};
-  myc_context& c = context.base;
+  myc_context& c = thread_context().base;
   if (c.host == nullptr) {
-    c.host = &context;
+    c.host = &thread_context();
     c.parallel_for = host_parallel_for;
     c.scratch = host_scratch;
   }
-  c.threads = deterministic.load(std::memory_order_relaxed) ? kFixedPieces : pool().threads();
+  c.threads = deterministic.load(std::memory_order_relaxed) ? kFixedPieces : thread_limit(&c);
   return &c;
 }
 
-void myc_cpu_set_threads(int32_t threads) { pool().set_threads(threads); }
+void myc_cpu_set_threads(int32_t threads) { process_pool().set_threads(threads); }
+
+myc_pool* myc_pool_create(const int32_t* cores, int32_t count) {
+  try {
+    return reinterpret_cast<myc_pool*>(listed(new Pool(std::vector<int32_t>(cores, cores + (cores != nullptr ? count : 0)))));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void myc_pool_destroy(myc_pool* pool) {
+  if (pool == nullptr) return;
+  Pool* const own = reinterpret_cast<Pool*>(pool);
+  {
+    std::lock_guard<std::mutex> lock(pools().guard);
+    std::vector<Pool*>& all = pools().all;
+    all.erase(std::find(all.begin(), all.end(), own));
+  }
+  delete own;
+}
+
+void myc_cpu_use_pool(myc_pool* pool, int32_t threads) {
+  Context& context = thread_context();
+  context.pool = reinterpret_cast<Pool*>(pool);
+  context.threads = threads;
+}
 
 void myc_cpu_set_deterministic(int32_t on) { deterministic.store(on != 0, std::memory_order_relaxed); }
 
-int32_t myc_cpu_threads(void) { return pool().threads(); }
+int32_t myc_cpu_threads(void) { return process_pool().threads(); }
 
 const myc_kernel_table* myc_cpu_kernel_table(const char* isa) {
   static std::mutex guard;

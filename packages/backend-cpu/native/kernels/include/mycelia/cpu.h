@@ -21,6 +21,14 @@ myc_context* myc_cpu_context(void);
 /* Threads that a kernel may use, the caller included; 0 or less = as many as the process has cores. */
 void myc_cpu_set_threads(int32_t threads);
 int32_t myc_cpu_threads(void);
+/* A pool beside the process's: worker i runs on cores[i % count] alone, count 0: wherever the system wants. Its threads start
+ * when they are first needed. NULL: no memory. It must outlive every run on it. */
+typedef struct myc_pool myc_pool;
+myc_pool* myc_pool_create(const int32_t* cores, int32_t count);
+void myc_pool_destroy(myc_pool* pool);
+/* From now on kernels that the calling thread calls use this pool, NULL the process's, with at most so many threads, the caller
+ * included; 0: as myc_cpu_set_threads says. */
+void myc_cpu_use_pool(myc_pool* pool, int32_t threads);
 /* Whether kernels divide their work alike for any number of threads, so that results do not depend on it. */
 void myc_cpu_set_deterministic(int32_t on);
 

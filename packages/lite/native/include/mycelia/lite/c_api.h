@@ -1,12 +1,13 @@
 /* The C interface of the Lite runtime: C99, the one border under all bindings. Names are those of MindSpore Lite's C API.
  *
  * Every function that can fail returns an MSStatus; MSGetLastError says the reason in words. Handles that a model gives belong to
- * it. NULL handles are refused, not followed. Models are independent of one another but for the threads, which the process has
- * once: the number of the model that ran last holds. One model is used by one thread at a time.
+ * it. Handles that are NULL, freed or of another kind are refused, not followed. Models are independent of one another and may
+ * run at the same time; one model runs once at a time: a second call meanwhile is refused with kMSStatusLiteReentrantError.
  */
 #ifndef MYCELIA_LITE_C_API_H_
 #define MYCELIA_LITE_C_API_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ extern "C" {
 typedef void* MSModelHandle;
 typedef void* MSTensorHandle;
 typedef void* MSContextHandle;
+typedef void* MSDeviceInfoHandle;
+typedef void* MSRunnerHandle;
 
 typedef struct MSTensorHandleArray {
   size_t handle_num;
@@ -43,6 +46,7 @@ typedef enum MSStatus {
   kMSStatusLiteMemoryFailed = -6,
   kMSStatusLiteNotSupport = -7,
   kMSStatusLiteInputTensorError = -101,
+  kMSStatusLiteReentrantError = -102,
   kMSStatusLiteGraphFileError = -200,
   kMSStatusLiteNotFindOp = -300,
   kMSStatusLiteInvalidOpAttr = -302,
@@ -69,6 +73,31 @@ typedef enum MSDataType {
   kMSDataTypeNumberTypeFloat64 = 44
 } MSDataType;
 
+typedef enum MSFormat {
+  kMSFormatNCHW = 0, kMSFormatNHWC = 1, kMSFormatNHWC4 = 2, kMSFormatHWKC = 3, kMSFormatHWCK = 4, kMSFormatKCHW = 5, kMSFormatCKHW = 6,
+  kMSFormatKHWC = 7, kMSFormatCHWK = 8, kMSFormatHW = 9, kMSFormatHW4 = 10, kMSFormatNC = 11, kMSFormatNC4 = 12, kMSFormatNC4HW4 = 13,
+  kMSFormatNCDHW = 15, kMSFormatNWC = 16, kMSFormatNCW = 17, kMSFormatNC8HW8 = 18
+} MSFormat;
+
+typedef enum MSDeviceType { kMSDeviceTypeCPU = 0, kMSDeviceTypeGPU = 1, kMSDeviceTypeKirinNPU = 2, kMSDeviceTypeInvalid = 100 } MSDeviceType;
+
+/* A node that is about to run or has run. */
+typedef struct MSCallBackParamC {
+  const char* node_name;
+  const char* node_type;
+} MSCallBackParamC;
+/* Handles and names hold for the call; false ends the run with an error. An input whose memory the node took has no data after. */
+typedef bool (*MSKernelCallBackC)(const MSTensorHandleArray inputs, const MSTensorHandleArray outputs, const MSCallBackParamC node);
+typedef bool (*MSNodeCallBack)(void* user, MSTensorHandleArray inputs, MSTensorHandleArray outputs, MSCallBackParamC node);
+
+/* What a node took in the runs of MSModelProfile; the names belong to the model. */
+typedef struct MSNodeProfile {
+  const char* node_name;
+  const char* node_type;
+  double milliseconds; /* of all runs */
+  size_t calls;
+} MSNodeProfile;
+
 /* The reason why the last call of this thread failed; valid until the next one. */
 MS_API const char* MSGetLastError(void);
 /* The version of the library, and the instruction set that its kernels use here. */
@@ -81,10 +110,46 @@ MS_API void MSContextDestroy(MSContextHandle* context);
 /* Threads of a run, the caller's included: 1 or more. */
 MS_API MSStatus MSContextSetThreadNum(MSContextHandle context, int32_t thread_num);
 MS_API int32_t MSContextGetThreadNum(MSContextHandle context);
+/* 0 none, 1 fast cores first, 2 slow cores first; on Linux. Threads of a pool that models share are not bound. */
+MS_API MSStatus MSContextSetThreadAffinityMode(MSContextHandle context, int mode);
+MS_API int MSContextGetThreadAffinityMode(MSContextHandle context);
+/* Thread i runs on core_list[i % core_num]; wins over the mode. The caller's thread is bound while the model runs. */
+MS_API MSStatus MSContextSetThreadAffinityCoreList(MSContextHandle context, const int32_t* core_list, size_t core_num);
+/* The list belongs to the context. */
+MS_API const int32_t* MSContextGetThreadAffinityCoreList(MSContextHandle context, size_t* core_num);
+/* Whether nodes that do not depend on one another run at the same time, two unless the number says otherwise. */
+MS_API MSStatus MSContextSetEnableParallel(MSContextHandle context, bool is_parallel);
+MS_API bool MSContextGetEnableParallel(MSContextHandle context);
+/* How many nodes may run at the same time; they share the threads. */
+MS_API MSStatus MSContextSetInterOpParallelNum(MSContextHandle context, int32_t parallel_num);
+MS_API int32_t MSContextGetInterOpParallelNum(MSContextHandle context);
+/* Whether the threads are those of all models that share them; else each model has its own. */
+MS_API MSStatus MSContextSetSharedThreadPool(MSContextHandle context, bool is_shared);
+/* Devices in order of preference, three at most; the context takes the description. */
+MS_API MSStatus MSContextAddDeviceInfo(MSContextHandle context, MSDeviceInfoHandle device_info);
+
+/* ---- device: the CPU; others come by delegates */
+MS_API MSDeviceInfoHandle MSDeviceInfoCreate(MSDeviceType device_type);
+MS_API void MSDeviceInfoDestroy(MSDeviceInfoHandle* device_info);
+MS_API MSDeviceType MSDeviceInfoGetDeviceType(MSDeviceInfoHandle device_info);
+MS_API MSStatus MSDeviceInfoSetProvider(MSDeviceInfoHandle device_info, const char* provider);
+MS_API const char* MSDeviceInfoGetProvider(MSDeviceInfoHandle device_info);
+MS_API MSStatus MSDeviceInfoSetProviderDevice(MSDeviceInfoHandle device_info, const char* device);
+MS_API const char* MSDeviceInfoGetProviderDevice(MSDeviceInfoHandle device_info);
+/* Arithmetic of 16 bits where the processor and its kernels have it, else of 32; MSModelGetInfo(model, "precision") says which. */
+MS_API MSStatus MSDeviceInfoSetEnableFP16(MSDeviceInfoHandle device_info, bool is_fp16);
+MS_API bool MSDeviceInfoGetEnableFP16(MSDeviceInfoHandle device_info);
+/* 1 to 4, of an NPU; the CPU does not look at it. */
+MS_API MSStatus MSDeviceInfoSetFrequency(MSDeviceInfoHandle device_info, int frequency);
+MS_API int MSDeviceInfoGetFrequency(MSDeviceInfoHandle device_info);
 
 /* ---- model */
 MS_API MSModelHandle MSModelCreate(void);
+/* One that runs ends when its run has ended. */
 MS_API void MSModelDestroy(MSModelHandle* model);
+/* Before it is built: sections [execution_plan] NODE=data_type:float16|float32 and [common] enable_pre_inference=true|false. */
+MS_API MSStatus MSModelLoadConfig(MSModelHandle model, const char* config_path);
+MS_API MSStatus MSModelUpdateConfig(MSModelHandle model, const char* section, const char* key, const char* value);
 /* `context` may be NULL: one thread. The data may be freed afterwards. */
 MS_API MSStatus MSModelBuild(MSModelHandle model, const void* model_data, size_t data_size, MSModelType type, MSContextHandle context);
 /* The file is mapped: it must not be changed while the model lives. */
@@ -94,24 +159,54 @@ MS_API MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* m
                                               const void* key, size_t key_len, const char* dec_mode);
 /* Other shapes of the inputs, in their order; after a failure the model is as it was. */
 MS_API MSStatus MSModelResize(MSModelHandle model, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num);
-/* Inputs that are not the model's own are copied to them; `outputs` may be NULL. */
-MS_API MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, MSTensorHandleArray* outputs);
+/* Inputs that are not the model's own are copied to them; `outputs` and the callbacks may be NULL. */
+MS_API MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, MSTensorHandleArray* outputs, MSKernelCallBackC before,
+                               MSKernelCallBackC after);
+/* The same with callbacks that get a pointer of the caller's. */
+MS_API MSStatus MSModelPredictObserved(MSModelHandle model, MSTensorHandleArray inputs, MSTensorHandleArray* outputs, MSNodeCallBack before,
+                                       MSNodeCallBack after, void* user);
 MS_API MSTensorHandleArray MSModelGetInputs(MSModelHandle model);
 MS_API MSTensorHandleArray MSModelGetOutputs(MSModelHandle model);
 MS_API MSTensorHandle MSModelGetInputByTensorName(MSModelHandle model, const char* tensor_name);
 MS_API MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle model, const char* tensor_name);
+/* What a node computes, inside of the model too: they are kept from the next run on. No handles: there is no such node. */
+MS_API MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle model, const char* node_name);
+/* Other elements for weights, found by the tensors' names; after a failure the model is as it was. */
+MS_API MSStatus MSModelUpdateWeights(MSModelHandle model, MSTensorHandleArray weights);
+/* A fact about a built model, NULL for an unknown key: "precision", "isa", "arena_bytes", "weight_bytes", "packed_bytes",
+ * "partition". The text belongs to the model until the next call. */
+MS_API const char* MSModelGetInfo(MSModelHandle model, const char* key);
+/* Whether models of a type run on a device. */
+MS_API bool MSModelCheckSupport(MSDeviceType device, MSModelType type);
+/* Runs the model warm_up and then loops times on what its inputs hold; milliseconds of each loop, by the clock. */
+MS_API MSStatus MSModelTimeRuns(MSModelHandle model, size_t warm_up, size_t loops, double* milliseconds);
+/* Runs it loops times, one node at a time. *node_num: places in `nodes`, which may be NULL, before; the number of nodes after. */
+MS_API MSStatus MSModelProfile(MSModelHandle model, size_t loops, MSNodeProfile* nodes, size_t* node_num);
 
 /* ---- tensor */
 /* `data` is copied, or NULL: then all elements are zero. NULL is returned for a dtype or shape that cannot be. */
 MS_API MSTensorHandle MSTensorCreate(const char* name, MSDataType type, const int64_t* shape, size_t shape_num, const void* data, size_t data_len);
 MS_API void MSTensorDestroy(MSTensorHandle* tensor);
+/* A tensor of its own with a copy of the elements. */
+MS_API MSTensorHandle MSTensorClone(MSTensorHandle tensor);
+/* Name, type and shape of a model's tensors are the model's: setting them is refused. A tensor of the caller's that gets another
+ * type or shape has zeros. */
+MS_API MSStatus MSTensorSetName(MSTensorHandle tensor, const char* name);
 MS_API const char* MSTensorGetName(MSTensorHandle tensor);
+MS_API MSStatus MSTensorSetDataType(MSTensorHandle tensor, MSDataType type);
 MS_API MSDataType MSTensorGetDataType(MSTensorHandle tensor);
+MS_API MSStatus MSTensorSetShape(MSTensorHandle tensor, const int64_t* shape, size_t shape_num);
 /* -1 for a size that is open until the model is resized. */
 MS_API const int64_t* MSTensorGetShape(MSTensorHandle tensor, size_t* shape_num);
-/* NULL for a tensor without memory: an input of open size, an output of a model that never ran. */
+MS_API MSStatus MSTensorSetFormat(MSTensorHandle tensor, MSFormat format);
+MS_API MSFormat MSTensorGetFormat(MSTensorHandle tensor);
+/* Memory of the caller's with MSTensorGetDataSize bytes that is used in place until it is replaced, NULL: the tensor's own again.
+ * A resize gives inputs and outputs of a model their own memory. */
+MS_API MSStatus MSTensorSetData(MSTensorHandle tensor, void* data);
+/* NULL for a tensor without elements to read: an input of open size, an output before its model ran. */
 MS_API const void* MSTensorGetData(MSTensorHandle tensor);
 MS_API void* MSTensorGetMutableData(MSTensorHandle tensor);
+/* -1 while a size is open. */
 MS_API int64_t MSTensorGetElementNum(MSTensorHandle tensor);
 MS_API size_t MSTensorGetDataSize(MSTensorHandle tensor);
 

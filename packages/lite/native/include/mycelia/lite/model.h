@@ -103,7 +103,7 @@ class Model {
   Status Predict(const std::vector<MSTensor>& inputs, std::vector<MSTensor>* outputs) {
     std::vector<MSTensorHandle> handles = handles_of(inputs);
     MSTensorHandleArray made{0, nullptr};
-    const Status status = MSModelPredict(handle_, {handles.size(), handles.data()}, &made);
+    const Status status = MSModelPredict(handle_, {handles.size(), handles.data()}, &made, nullptr, nullptr);
     if (status && outputs) *outputs = tensors_of(made);
     return status;
   }

@@ -1,0 +1,75 @@
+// What the files of the C interface share: errors of the thread, and objects behind handles.
+#ifndef MYCELIA_LITE_C_API_BORDER_H_
+#define MYCELIA_LITE_C_API_BORDER_H_
+
+#include <atomic>
+#include <new>
+
+#include "../handles.h"
+#include "../session.h"
+#include "mycelia/lite/c_api.h"
+
+namespace mycelia::lite {
+
+// Keeps the reason for MSGetLastError.
+MSStatus told(const Status& status);
+inline MSStatus refused(int code, std::string text) { return told(Status(code, std::move(text))); }
+
+// Nothing is thrown across the border: what the runtime can meet is a lack of memory or of threads.
+template <class Body>
+MSStatus guarded(const Body& body) {
+  try {
+    return told(body());
+  } catch (const std::bad_alloc&) {
+    return refused(kMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return refused(kError, error.what());
+  }
+}
+
+// Handles of tensors, withdrawn together.
+class Handles {
+ public:
+  Handles() = default;
+  ~Handles() { clear(); }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  void add(std::shared_ptr<Border> tensor) { all_.push_back(publish(std::move(tensor))); }
+  void clear() {
+    for (void* handle : all_) withdraw<Border>(handle);
+    all_.clear();
+  }
+  MSTensorHandleArray array() { return {all_.size(), all_.data()}; }
+  const std::vector<MSTensorHandle>& all() const { return all_; }
+
+ private:
+  std::vector<MSTensorHandle> all_;
+};
+
+struct Device {
+  MSDeviceType type = kMSDeviceTypeCPU;
+  std::string provider, provider_device;
+  bool fp16 = false;
+  int frequency = 3;
+};
+
+// The body of a call that a session has alone, refused while another call has it.
+template <class Body>
+MSStatus alone(Session& session, const Body& body) {
+  if (!session.enter()) return refused(kReentered, "the model is running: it is used by one call at a time");
+  struct Leave {
+    Session& session;
+    ~Leave() { session.leave(); }
+  } leave{session};
+  return guarded(body);
+}
+
+// Copies the tensors of a call that are not the model's own inputs to them.
+Status take_inputs(Session& session, const MSTensorHandleArray& given);
+
+// The file at `path`, read and checked.
+Status read_source(const char* path, std::shared_ptr<Source>* source);
+
+}  // namespace mycelia::lite
+
+#endif

@@ -1,0 +1,109 @@
+// What a model takes: times of runs and of nodes, memory, how it was built.
+#include <chrono>
+
+#include "../kernels.h"
+#include "model.h"
+
+using namespace mycelia::lite;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+
+class Stopwatch : public Observer {
+ public:
+  explicit Stopwatch(const std::vector<FileNode>& nodes) : first_(nodes.data()), taken_(nodes.size()) {}
+  bool before(const FileNode&, const NodeRun&, const Describe&) override { return begin_ = Clock::now(), true; }
+  bool after(const FileNode& node, const NodeRun&, const Describe&) override {
+    Taken& taken = taken_[static_cast<size_t>(&node - first_)];
+    taken.milliseconds += milliseconds_since(begin_);
+    ++taken.calls;
+    return true;
+  }
+
+  struct Taken {
+    double milliseconds = 0;
+    size_t calls = 0;
+  };
+  const std::vector<Taken>& taken() const { return taken_; }
+
+ private:
+  const FileNode* const first_;
+  std::vector<Taken> taken_;
+  Clock::time_point begin_;
+};
+
+template <class Body>
+MSStatus measured(MSModelHandle handle, const Body& body) {
+  const auto model = find<Model>(handle);
+  if (!model) return refused(kNullPointer, "the model is NULL or was freed");
+  if (!model->session) return refused(kParameterInvalid, "the model is not built");
+  return alone(*model->session, [&] { return body(*model); });
+}
+
+}  // namespace
+
+MSStatus MSModelTimeRuns(MSModelHandle handle, size_t warm_up, size_t loops, double* milliseconds) {
+  if (loops && !milliseconds) return refused(kNullPointer, "milliseconds is NULL");
+  return measured(handle, [&](Model& model) {
+    for (size_t i = 0; i < warm_up + loops; ++i) {
+      const Clock::time_point begin = Clock::now();
+      if (Status status = model.session->predict(); !status) return status;
+      if (i >= warm_up) milliseconds[i - warm_up] = milliseconds_since(begin);
+    }
+    return Status();
+  });
+}
+
+MSStatus MSModelProfile(MSModelHandle handle, size_t loops, MSNodeProfile* profile, size_t* node_num) {
+  if (!node_num) return refused(kNullPointer, "node_num is NULL");
+  return measured(handle, [&](Model& model) {
+    const std::vector<FileNode>& nodes = model.session->source()->file.nodes;
+    if (!profile) return *node_num = nodes.size(), Status();
+    if (*node_num < nodes.size()) return Status(kParameterInvalid, "there are " + std::to_string(nodes.size()) + " nodes, but places for " + std::to_string(*node_num));
+    Stopwatch watch(nodes);
+    for (size_t i = 0; i < loops; ++i)
+      if (Status status = model.session->predict(&watch); !status) return status;
+    if (model.node_names.empty()) {
+      for (const FileNode& node : nodes) {
+        model.node_names.emplace_back(node.name);
+        model.node_types.push_back(name_of_operator(node.kind));
+      }
+    }
+    for (size_t n = 0; n < nodes.size(); ++n)
+      profile[n] = {model.node_names[n].c_str(), model.node_types[n].c_str(), watch.taken()[n].milliseconds, watch.taken()[n].calls};
+    return *node_num = nodes.size(), Status();
+  });
+}
+
+const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
+  const char* found = nullptr;
+  measured(handle, [&](Model& model) {
+    const std::string wanted = key ? key : "";
+    Session& session = *model.session;
+    if (wanted == "isa") {
+      model.info[wanted] = kernels().isa();
+    } else if (wanted == "arena_bytes") {
+      model.info[wanted] = std::to_string(session.plan() ? session.plan()->arena_bytes : 0);
+    } else if (wanted == "weight_bytes" || wanted == "packed_bytes") {
+      const std::lock_guard<std::mutex> lock(session.source()->planning);
+      uint64_t bytes = 0;
+      if (wanted == "weight_bytes") {
+        for (const FileTensor& tensor : session.source()->file.tensors) bytes += tensor.data ? tensor.bytes : 0;
+      } else {
+        for (const auto& [name, pack] : session.source()->packs) bytes += pack.memory.size();
+      }
+      model.info[wanted] = std::to_string(bytes);
+    }
+    const auto fact = model.info.find(wanted);
+    if (fact == model.info.end()) return Status(kParameterInvalid, "there is no information '" + wanted + "' about a model");
+    return found = fact->second.c_str(), Status();
+  });
+  return found;
+}
+
+bool MSModelCheckSupport(MSDeviceType device, MSModelType type) {
+  return device == kMSDeviceTypeCPU && (type == kMSModelTypeMindIRLite || type == kMSModelTypeMindIR);
+}

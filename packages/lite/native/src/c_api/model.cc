@@ -1,0 +1,325 @@
+// Models: life, shapes, runs, weights.
+#include <algorithm>
+#include <cstring>
+
+#include "../crypto/gcm.h"
+#include "../crypto/sealed.h"
+#include "../kernels.h"
+#include "model.h"
+
+using namespace mycelia::lite;
+
+namespace {
+
+thread_local std::string last_error;
+
+std::shared_ptr<Border> of_model(const std::shared_ptr<Model>& model, Border* tensor) { return {model, tensor}; }
+
+template <class Open>
+MSStatus build(MSModelHandle handle, MSModelType type, MSContextHandle context, const Open& open) {
+  const auto model = find<Model>(handle);
+  if (!model) return refused(kNullPointer, "the model is NULL or was freed");
+  const auto options = find<Options>(context);
+  if (context && !options) return refused(kNullPointer, "the context was freed");
+  if (type != kMSModelTypeMindIRLite && type != kMSModelTypeMindIR)
+    return refused(kNotSupported, "model type " + std::to_string(type) + " cannot be loaded: expected 4, MindIR_Lite");
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(model->building);
+    if (model->session) return Status(kParameterInvalid, "the model is built already: create another one");
+    std::shared_ptr<Source> source;
+    if (Status status = open(&source); !status) return status;
+    Options chosen = options ? *options : Options();
+    for (const auto& [section, keys] : model->config)
+      for (const auto& [key, value] : keys) chosen.config[section][key] = value;
+    return build_model(model, std::move(source), chosen);
+  });
+}
+
+Status parsed(Source& source) { return read_model_file(source.bytes.data(), source.bytes.size(), &source.file); }
+
+template <class Body>
+MSStatus built(MSModelHandle handle, const Body& body) {
+  const auto model = find<Model>(handle);
+  if (!model) return refused(kNullPointer, "the model is NULL or was freed");
+  if (!model->session) return refused(kParameterInvalid, "the model is not built");
+  return alone(*model->session, [&] { return body(*model); });
+}
+
+MSTensorHandle named(const Handles& tensors, const char* name) {
+  for (const MSTensorHandle t : tensors.all())
+    if (name && find<Border>(t)->name == name) return t;
+  refused(kParameterInvalid, std::string("the model has no tensor '") + (name ? name : "") + "' there");
+  return nullptr;
+}
+
+// Calls back with the tensors of each node.
+class CallBacks : public Observer {
+ public:
+  CallBacks(const ModelFile& file, MSNodeCallBack before, MSNodeCallBack after, void* user)
+      : file_(file), before_(before), after_(after), user_(user) {}
+  bool before(const FileNode& node, const NodeRun& run, const Describe& tensor) override {
+    return !before_ || call(before_, node, run, tensor, false);
+  }
+  bool after(const FileNode& node, const NodeRun& run, const Describe& tensor) override {
+    return !after_ || call(after_, node, run, tensor, true);
+  }
+
+ private:
+  bool call(MSNodeCallBack callback, const FileNode& node, const NodeRun& run, const Describe& tensor, bool ran) {
+    Handles in, out;
+    add(&in, node.inputs, run.inputs, tensor, true);
+    add(&out, node.outputs, run.outputs, tensor, ran);
+    const std::string name(node.name), type = name_of_operator(node.kind);
+    return callback(user_, in.array(), out.array(), {name.c_str(), type.c_str()});
+  }
+  void add(Handles* handles, const std::vector<uint32_t>& tensors, const std::vector<int>& values, const Describe& tensor, bool made) {
+    for (size_t i = 0; i < values.size() && i < tensors.size(); ++i) {
+      const myc_tensor* const value = tensor(values[i]);
+      if (!value) continue;
+      auto described = std::make_shared<Border>();
+      described->name = std::string(file_.tensors[tensors[i]].name);
+      described->type = {value->dtype, {value->shape, value->shape + value->rank}};
+      described->format = file_.tensors[tensors[i]].format;
+      described->data = static_cast<uint8_t*>(value->data);
+      described->made = made && described->data;
+      described->of_model = true;
+      handles->add(std::move(described));
+    }
+  }
+
+  const ModelFile& file_;
+  const MSNodeCallBack before_, after_;
+  void* const user_;
+};
+
+// Callbacks without a pointer of the caller's.
+struct Plain {
+  MSKernelCallBackC before, after;
+};
+bool plain_before(void* user, MSTensorHandleArray inputs, MSTensorHandleArray outputs, MSCallBackParamC node) {
+  return static_cast<Plain*>(user)->before(inputs, outputs, node);
+}
+bool plain_after(void* user, MSTensorHandleArray inputs, MSTensorHandleArray outputs, MSCallBackParamC node) {
+  return static_cast<Plain*>(user)->after(inputs, outputs, node);
+}
+
+}  // namespace
+
+namespace mycelia::lite {
+
+MSStatus told(const Status& status) {
+  if (!status) last_error = status.text;
+  return static_cast<MSStatus>(status.code);
+}
+
+Status read_source(const char* path, std::shared_ptr<Source>* source) {
+  auto read = std::make_shared<Source>();
+  read->file.outside.set_folder(folder_of(path));
+  if (Status status = read->bytes.map(path); !status) return status;
+  *source = std::move(read);
+  return parsed(**source);
+}
+
+Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> source, const Options& options) {
+  const auto asked = options.config.find("execution_plan");
+  size_t halves = options.fp16 ? source->file.nodes.size() : 0;
+  if (asked != options.config.end()) {
+    for (const auto& [name, value] : asked->second) {
+      const auto& nodes = source->file.nodes;
+      if (std::none_of(nodes.begin(), nodes.end(), [&, &name = name](const FileNode& node) { return node.name == name; }))
+        return {kParameterInvalid, "[execution_plan] names node '" + name + "', which the model does not have"};
+      halves += value == "data_type:float16" && !options.fp16;
+    }
+  }
+  auto session = std::make_unique<Session>();
+  if (Status status = session->open(std::move(source), options); !status) return status;
+  model->info["precision"] = halves == 0 ? "float32" : "float32: 16-bit arithmetic was asked for " + std::to_string(halves) +
+      " nodes, but the kernels for " + kernels().isa() + " compute with 32 bits";
+  model->session = std::move(session);
+  for (Border& border : model->session->inputs()) model->inputs.add(of_model(model, &border));
+  for (Border& border : model->session->outputs()) model->outputs.add(of_model(model, &border));
+  return {};
+}
+
+Status take_inputs(Session& session, const MSTensorHandleArray& given) {
+  std::vector<Border>& own = session.inputs();
+  if (given.handle_num && !given.handle_list) return {kNullPointer, "the list of inputs is NULL"};
+  if (given.handle_num != own.size())
+    return {kInputTensorWrong, std::to_string(given.handle_num) + " inputs were given, the model has " + std::to_string(own.size())};
+  std::vector<std::shared_ptr<Border>> tensors(own.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    tensors[i] = find<Border>(given.handle_list[i]);
+    if (!tensors[i]) return {kNullPointer, "input " + std::to_string(i) + " is NULL or was freed"};
+    const Border& one = *tensors[i];
+    if (&one == &own[i]) continue;
+    if (one.type.dtype != own[i].type.dtype || one.type.shape != own[i].type.shape)
+      return {kInputTensorWrong, "input '" + own[i].name + "' must be " + text_of(own[i].type) + ", but is " + text_of(one.type)};
+    if (!one.made || !one.data) return {kInputTensorWrong, "tensor '" + one.name + "' for input '" + own[i].name + "' has no elements"};
+  }
+  for (size_t i = 0; i < own.size(); ++i)
+    if (tensors[i].get() != &own[i]) std::memmove(own[i].data, tensors[i]->data, own[i].memory.size());
+  return {};
+}
+
+}  // namespace mycelia::lite
+
+const char* MSGetLastError(void) { return last_error.c_str(); }
+const char* MSVersion(void) { return MYCELIA_LITE_VERSION; }
+const char* MSInstructionSet(void) { return kernels().isa(); }
+
+MSModelHandle MSModelCreate(void) {
+  void* made = nullptr;
+  guarded([&] { return made = publish(std::make_shared<Model>()), Status(); });
+  return made;
+}
+void MSModelDestroy(MSModelHandle* handle) {
+  if (!handle) return;
+  if (const auto model = withdraw<Model>(*handle)) {
+    model->inputs.clear();  // their handles keep the model alive
+    model->outputs.clear();
+    model->nodes.clear();
+  }
+  *handle = nullptr;
+}
+
+MSStatus MSModelLoadConfig(MSModelHandle handle, const char* config_path) {
+  const auto model = find<Model>(handle);
+  if (!model || !config_path) return refused(kNullPointer, "the model or config_path is NULL, or the model was freed");
+  return guarded([&] {
+    Config config;
+    if (Status status = read_config(config_path, &config); !status) return status;
+    const std::lock_guard<std::mutex> lock(model->building);
+    if (model->session) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
+    for (const auto& [section, keys] : config)
+      for (const auto& [key, value] : keys) model->config[section][key] = value;
+    return Status();
+  });
+}
+MSStatus MSModelUpdateConfig(MSModelHandle handle, const char* section, const char* key, const char* value) {
+  const auto model = find<Model>(handle);
+  if (!model || !section || !key || !value) return refused(kNullPointer, "the model, section, key or value is NULL, or the model was freed");
+  return guarded([&] {
+    if (Status status = check_config(section, key, value); !status) return status;
+    const std::lock_guard<std::mutex> lock(model->building);
+    if (model->session) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
+    return model->config[section][key] = value, Status();
+  });
+}
+
+MSStatus MSModelBuild(MSModelHandle model, const void* model_data, size_t data_size, MSModelType type, MSContextHandle context) {
+  return build(model, type, context, [&](std::shared_ptr<Source>* source) {
+    *source = std::make_shared<Source>();
+    Status status = (*source)->bytes.copy(model_data, data_size);
+    return status ? parsed(**source) : status;
+  });
+}
+MSStatus MSModelBuildFromFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context) {
+  if (!model_path) return refused(kNullPointer, "model_path is NULL");
+  return build(model, type, context, [&](std::shared_ptr<Source>* source) { return read_source(model_path, source); });
+}
+MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context,
+                                       const void* key, size_t key_len, const char* dec_mode) {
+  if (!model_path || !dec_mode) return refused(kNullPointer, "model_path or dec_mode is NULL");
+  return build(model, type, context, [&](std::shared_ptr<Source>* source) {
+    ModelBytes sealed;
+    if (Status status = sealed.map(model_path); !status) return status;
+    Memory plain;
+    size_t size = 0;
+    if (Status status = open_sealed(sealed.data(), sealed.size(), key, key_len, dec_mode, &plain, &size); !status) return status;
+    *source = std::make_shared<Source>();
+    (*source)->bytes.take(std::move(plain), size);
+    (*source)->file.outside.set_folder(folder_of(model_path));
+    return parsed(**source);
+  });
+}
+
+MSStatus MSEncryptInPlace(const void* key, size_t key_len, const void* nonce, void* data, size_t data_size, void* tag) {
+  if (!nonce || !data || !tag) return refused(kNullPointer, "nonce, data or tag is NULL");
+  if (Status status = check_key(key, key_len); !status) return told(status);
+  Gcm(static_cast<const uint8_t*>(key), key_len).seal(static_cast<const uint8_t*>(nonce), static_cast<uint8_t*>(data), data_size, static_cast<uint8_t*>(tag));
+  return kMSStatusSuccess;
+}
+
+MSStatus MSModelResize(MSModelHandle handle, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num) {
+  if (!shape_infos || (inputs.handle_num && !inputs.handle_list)) return refused(kNullPointer, "the inputs or the shapes are NULL");
+  return built(handle, [&](Model& model) {
+    std::vector<Border>& own = model.session->inputs();
+    if (inputs.handle_num != own.size() || shape_info_num != own.size())
+      return Status(kParameterInvalid, std::to_string(inputs.handle_num) + " inputs and " + std::to_string(shape_info_num) +
+                                           " shapes were given, the model has " + std::to_string(own.size()) + " inputs");
+    std::vector<std::vector<int64_t>> shapes(own.size());
+    for (size_t i = 0; i < inputs.handle_num; ++i) {
+      const auto given = find<Border>(inputs.handle_list[i]);
+      const auto found = std::find_if(own.begin(), own.end(), [&](const Border& one) { return &one == given.get(); });
+      if (found == own.end()) return Status(kParameterInvalid, "tensor " + std::to_string(i) + " is no input of the model");
+      const MSShapeInfo& info = shape_infos[i];
+      if (info.shape_num > MS_MAX_SHAPE_NUM) return Status(kParameterInvalid, "shape_num is " + std::to_string(info.shape_num) + ", at most 32 can be");
+      shapes[static_cast<size_t>(found - own.begin())].assign(info.shape, info.shape + info.shape_num);
+    }
+    return model.session->resize(shapes);
+  });
+}
+
+MSStatus MSModelPredictObserved(MSModelHandle handle, MSTensorHandleArray inputs, MSTensorHandleArray* outputs, MSNodeCallBack before,
+                                MSNodeCallBack after, void* user) {
+  return built(handle, [&](Model& model) {
+    Session& session = *model.session;
+    Status status = session.ready() ? take_inputs(session, inputs) : session.predict();  // which says why
+    if (!status) return status;
+    CallBacks told_to(session.source()->file, before, after, user);
+    status = session.predict(before || after ? &told_to : nullptr);
+    if (status && outputs) *outputs = model.outputs.array();
+    return status;
+  });
+}
+MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, MSTensorHandleArray* outputs, MSKernelCallBackC before,
+                        MSKernelCallBackC after) {
+  Plain plain{before, after};
+  return MSModelPredictObserved(model, inputs, outputs, before ? plain_before : nullptr, after ? plain_after : nullptr, &plain);
+}
+
+MSTensorHandleArray MSModelGetInputs(MSModelHandle handle) {
+  const auto model = find<Model>(handle);
+  return model ? model->inputs.array() : MSTensorHandleArray{0, nullptr};
+}
+MSTensorHandleArray MSModelGetOutputs(MSModelHandle handle) {
+  const auto model = find<Model>(handle);
+  return model ? model->outputs.array() : MSTensorHandleArray{0, nullptr};
+}
+MSTensorHandle MSModelGetInputByTensorName(MSModelHandle handle, const char* tensor_name) {
+  const auto model = find<Model>(handle);
+  return model ? named(model->inputs, tensor_name) : nullptr;
+}
+MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle handle, const char* tensor_name) {
+  const auto model = find<Model>(handle);
+  return model ? named(model->outputs, tensor_name) : nullptr;
+}
+
+MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle handle, const char* node_name) {
+  MSTensorHandleArray found{0, nullptr};
+  const auto model = find<Model>(handle);
+  built(handle, [&](Model& own) {
+    const auto* tensors = node_name ? own.session->keep(node_name) : nullptr;
+    if (!tensors) return Status(kParameterInvalid, std::string("the model has no node '") + (node_name ? node_name : "") + "'");
+    Handles& handles = own.nodes[node_name];
+    if (handles.all().empty())
+      for (const auto& tensor : *tensors) handles.add(of_model(model, tensor.get()));
+    found = handles.array();
+    return Status();
+  });
+  return found;
+}
+
+MSStatus MSModelUpdateWeights(MSModelHandle handle, MSTensorHandleArray weights) {
+  return built(handle, [&](Model& model) {
+    if (weights.handle_num && !weights.handle_list) return Status(kNullPointer, "the list of weights is NULL");
+    std::vector<std::shared_ptr<Border>> given;
+    std::vector<const Border*> tensors;
+    for (size_t i = 0; i < weights.handle_num; ++i) {
+      given.push_back(find<Border>(weights.handle_list[i]));
+      if (!given.back() || !given.back()->data) return Status(kNullPointer, "weight " + std::to_string(i) + " is NULL, freed or without elements");
+      tensors.push_back(given.back().get());
+    }
+    return model.session->update_weights(tensors);
+  });
+}

@@ -1,0 +1,136 @@
+// Tensors.
+#include <cstring>
+
+#include "border.h"
+
+using namespace mycelia::lite;
+
+namespace {
+
+size_t bytes_of(const Type& type) {
+  const int64_t count = element_count(type.shape);
+  return count < 0 ? 0 : static_cast<size_t>(count * item_bytes(type.dtype));
+}
+
+template <class Set>
+MSStatus change(MSTensorHandle handle, const char* what, const Set& set) {
+  const auto tensor = find<Border>(handle);
+  if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed");
+  if (tensor->of_model) return refused(kParameterInvalid, std::string("the ") + what + " of tensor '" + tensor->name + "' is its model's");
+  return guarded([&] { return set(*tensor); });
+}
+
+// Gives the tensor zeros of another type.
+Status retype(Border* tensor, Type type) {
+  if (element_count(type.shape) < 0) return {kParameterInvalid, "the shape " + text_of(type) + " has a negative size or is too large"};
+  Memory memory(bytes_of(type));
+  if (!memory.data()) return {kMemory, "no memory for " + std::to_string(bytes_of(type)) + " bytes"};
+  std::memset(memory.data(), 0, memory.size());
+  tensor->type = std::move(type);
+  tensor->memory = std::move(memory);
+  tensor->data = tensor->memory.data();
+  return {};
+}
+
+uint8_t* elements(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed"), nullptr;
+  if (!tensor->made) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no elements: its model has not run since it was built or resized"), nullptr;
+  if (!tensor->data) refused(kInferLater, "tensor '" + tensor->name + "' has open sizes: resize its model first");
+  return tensor->data;
+}
+
+}  // namespace
+
+MSTensorHandle MSTensorCreate(const char* name, MSDataType type, const int64_t* shape, size_t shape_num, const void* data, size_t data_len) {
+  MSTensorHandle made = nullptr;
+  guarded([&] {
+    const int32_t dtype = abi_dtype(type);
+    if (dtype < 0) return Status(kParameterInvalid, "data type " + std::to_string(type) + " is unknown");
+    if (shape_num > MYC_MAX_RANK || (shape_num && !shape)) return Status(kParameterInvalid, "a tensor has at most 8 dimensions");
+    auto tensor = std::make_shared<Border>();
+    if (Status status = retype(tensor.get(), {dtype, std::vector<int64_t>(shape, shape + shape_num)}); !status) return status;
+    if (data && data_len != tensor->memory.size())
+      return Status(kParameterInvalid, std::to_string(data_len) + " bytes were given for " + text_of(tensor->type) + ", which has " + std::to_string(tensor->memory.size()));
+    if (data && data_len) std::memcpy(tensor->data, data, data_len);
+    tensor->name = name ? name : "";
+    made = publish(std::move(tensor));
+    return Status();
+  });
+  return made;
+}
+void MSTensorDestroy(MSTensorHandle* tensor) {
+  if (!tensor) return;
+  const auto found = find<Border>(*tensor);
+  if (found && found->of_model) return;  // it belongs to the model
+  withdraw<Border>(*tensor);
+  *tensor = nullptr;
+}
+MSTensorHandle MSTensorClone(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  const void* const data = elements(handle);
+  if (!tensor || !data) return nullptr;
+  const MSTensorHandle made = MSTensorCreate(tensor->name.c_str(), MSTensorGetDataType(handle), tensor->type.shape.data(), tensor->type.shape.size(), data, bytes_of(tensor->type));
+  if (made) find<Border>(made)->format = tensor->format;
+  return made;
+}
+
+MSStatus MSTensorSetName(MSTensorHandle tensor, const char* name) {
+  return change(tensor, "name", [&](Border& border) { return border.name = name ? name : "", Status(); });
+}
+const char* MSTensorGetName(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  return tensor ? tensor->name.c_str() : nullptr;
+}
+MSStatus MSTensorSetDataType(MSTensorHandle tensor, MSDataType type) {
+  return change(tensor, "data type", [&](Border& border) {
+    const int32_t dtype = abi_dtype(type);
+    return dtype < 0 ? Status(kParameterInvalid, "data type " + std::to_string(type) + " is unknown") : retype(&border, {dtype, border.type.shape});
+  });
+}
+MSDataType MSTensorGetDataType(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  return tensor ? static_cast<MSDataType>(file_dtype(tensor->type.dtype)) : kMSDataTypeUnknown;
+}
+MSStatus MSTensorSetShape(MSTensorHandle tensor, const int64_t* shape, size_t shape_num) {
+  return change(tensor, "shape", [&](Border& border) {
+    if (shape_num > MYC_MAX_RANK || (shape_num && !shape)) return Status(kParameterInvalid, "a tensor has at most 8 dimensions");
+    return retype(&border, {border.type.dtype, std::vector<int64_t>(shape, shape + shape_num)});
+  });
+}
+const int64_t* MSTensorGetShape(MSTensorHandle handle, size_t* shape_num) {
+  const auto tensor = find<Border>(handle);
+  if (shape_num) *shape_num = tensor ? tensor->type.shape.size() : 0;
+  return tensor ? tensor->type.shape.data() : nullptr;
+}
+MSStatus MSTensorSetFormat(MSTensorHandle tensor, MSFormat format) {
+  return change(tensor, "format", [&](Border& border) { return border.format = format, Status(); });
+}
+MSFormat MSTensorGetFormat(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  return tensor ? static_cast<MSFormat>(tensor->format) : kMSFormatNHWC;
+}
+MSStatus MSTensorSetData(MSTensorHandle handle, void* data) {
+  const auto tensor = find<Border>(handle);
+  if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed");
+  if (!tensor->memory.data()) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no memory yet: resize its model first");
+  if (tensor->of_model && !tensor->session) return refused(kParameterInvalid, "tensor '" + tensor->name + "' is inside of its model");
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item_bytes(tensor->type.dtype)))
+    return refused(kParameterInvalid, "the data of tensor '" + tensor->name + "' are not aligned to its elements");
+  const auto set = [&] { return tensor->data = data ? static_cast<uint8_t*>(data) : tensor->memory.data(), Status(); };
+  if (!tensor->session) return guarded(set);
+  return alone(*tensor->session, [&] {
+    set();
+    return tensor->session->bind();
+  });
+}
+const void* MSTensorGetData(MSTensorHandle tensor) { return elements(tensor); }
+void* MSTensorGetMutableData(MSTensorHandle tensor) { return elements(tensor); }
+int64_t MSTensorGetElementNum(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  return tensor ? element_count(tensor->type.shape) : 0;
+}
+size_t MSTensorGetDataSize(MSTensorHandle handle) {
+  const auto tensor = find<Border>(handle);
+  return tensor ? bytes_of(tensor->type) : 0;
+}
