@@ -36,7 +36,7 @@ def answer(path, *arrays):
 
 def test_the_command_has_every_option_in_both_spellings():
     parameters = inspect.signature(command).parameters
-    assert set(parameters) == {*MODEL_KEYS, *READERS, "configFile"}
+    assert set(parameters) == {*MODEL_KEYS, *READERS, "configFile", "explain"}
     shown = CliRunner().invoke(app, ["convert", "--help"], env={"COLUMNS": "200"}).output
     for name in parameters:
         assert re.search(rf"--{name}\b", shown), name

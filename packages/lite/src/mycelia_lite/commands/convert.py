@@ -77,15 +77,21 @@ def convert(
     withoutFusions: Annotated[
         Text, _option("withoutFusions", "Fusions that are left out, with commas.")
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Write nothing, but list all that hinders the conversion.")
+    ] = False,
 ) -> None:
     """Convert a model of another framework to a .ms file.
 
     Every option has two spellings: --modelFile=net.onnx and --model-file net.onnx. With --configFile alone
     all models of its [model_param] sections are converted.
     """
-    texts = {name: value for name, value in locals().items() if value is not None}
+    texts = {name: value for name, value in locals().items() if isinstance(value, str)}
     from mycelia_lite.converter import Code, ConversionError, jobs, run
 
+    if explain:
+        _explain(texts)
+        return
     try:
         for job in list(jobs(texts, texts.pop("configFile", ""))):
             report = run(job)
@@ -100,3 +106,26 @@ def convert(
         typer.echo(f"CONVERT RESULT FAILED:{int(Code.ERROR)} {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo("CONVERT RESULT SUCCESS:0")
+
+
+def _explain(texts: dict[str, str]) -> None:
+    from mycelia_lite.converter import ConversionError, jobs
+    from mycelia_lite.converter import explain as find
+
+    count = 0
+    try:
+        if "configFile" not in texts:
+            texts.setdefault("outputFile", "explained")
+        for job in list(jobs(texts, texts.pop("configFile", ""))):
+            for obstacle in find(job):
+                count += 1
+                reason = obstacle.args[0].partition("\n")[
+                    0
+                ]  # where in our sources it showed helps no one here
+                typer.echo(f"{job.model_file}: {int(obstacle.code)} {reason}")
+    except ConversionError as error:
+        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {error.args[0]}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{count} obstacles" if count != 1 else "1 obstacle")
+    if count:
+        raise typer.Exit(1)

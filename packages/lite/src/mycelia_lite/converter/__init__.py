@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia_lite.converter.convert import Job, Report, convert, jobs, run
+from mycelia_lite.converter.convert import Job, Report, convert, explain, jobs, run
 from mycelia_lite.converter.converter import Converter
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.options import Options, parse_shapes
@@ -16,6 +16,7 @@ __all__ = [
     "Options",
     "Report",
     "convert",
+    "explain",
     "jobs",
     "parse_shapes",
     "run",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import borders, config, fusions, storage, trial
+from mycelia_lite.converter import borders, config, fusions, obstacles, storage, trial
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import IMPORTERS, mslite
@@ -134,6 +134,26 @@ def check(job: Job) -> None:
         raise ConversionError(
             Code.INPUT_PARAM_INVALID, f"decryptKey is for models of MINDIR, not of {job.framework.name}"
         )
+
+
+def explain(job: Job) -> list[ConversionError]:
+    """All that hinders a conversion, each with its node; none if it is possible. Nothing is written.
+
+    A model of MINDIR is read as a whole: the first fault of the file ends the search.
+    """
+    with obstacles.collected() as found:
+        try:
+            check(job)
+            model, _ = _imported(replace(job, options=replace(job.options, check=False)))
+            if not found:
+                _finish(model, job)
+                trial.loaded(model)
+        except ConversionError as error:
+            if not found:
+                found.append(error)
+        except RuntimeError as error:
+            found.append(ConversionError(Code.ERROR, f"the result cannot be loaded: {error}"))
+    return found
 
 
 def _imported(job: Job) -> tuple[ms_format.Table, Check | None]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mycelia.ir import Node, TensorType, Value
+from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.decompose import expand
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.source import Source
@@ -145,7 +146,7 @@ class Writer:
         """The file's root table. Errors: ConversionError that lists all ops without a rule."""
         graph = self.source.graph
         missing = expand(graph, rules)
-        if missing:
+        if missing and not obstacles.are_collected():
             raise ConversionError(
                 Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
             )
@@ -156,7 +157,10 @@ class Writer:
             self._first[value] = inputs[-1]
         for node in graph.nodes:
             self._node = node
-            rules[node.op.name](self, node)
+            if obstacles.are_collected():
+                self._try(node, rules)
+            else:
+                rules[node.op.name](self, node)
         outputs = []
         for value, name in zip(graph.outputs, self.source.output_names):
             outputs.append(self._named_output(value, name, inputs + outputs))
@@ -179,6 +183,18 @@ class Writer:
             allTensors=self.tensors,
             subGraph=[subgraph],
         )
+
+    def _try(self, node: Node, rules) -> None:
+        """Write a node; what hinders it is noted, unless it reads a result that is not there for that."""
+        inputs = [v for v in node.inputs if v is not None and not v.is_constant]
+        if any(v not in self._first and v not in self._last for v in inputs):
+            return
+        try:
+            if node.op.name not in rules:
+                raise self.fail("Lite has no operator for it yet", Code.NOT_FIND_OP)
+            rules[node.op.name](self, node)
+        except ConversionError as error:
+            obstacles.note(error)
 
     def _named_output(self, value: Value, name: str, taken: Sequence[int]) -> int:
         """The tensor of an output, under its name; an input, a constant or another output is copied."""

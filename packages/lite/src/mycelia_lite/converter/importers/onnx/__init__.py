@@ -17,6 +17,7 @@ from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.errors import Place
 from mycelia.ir import TensorType
+from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.onnx import (
     activations,
@@ -71,7 +72,7 @@ class _Model:
         if graph.sparse_initializer:
             raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
         self._require_operators()
-        weights = {t.name: tensor_of(t, self.folder) for t in graph.initializer}
+        weights = {t.name: self._weight(t) for t in graph.initializer}
         inputs = [i for i in graph.input if i.name not in weights]
         types = self._input_types(inputs, input_shapes)
         trace = Trace("main", sizes=OpenSizes())
@@ -86,7 +87,8 @@ class _Model:
                         )
                     self.run(graph.node, environment, self.versions, trace)
                     outputs = [self._output(o.name, environment) for o in graph.output]
-                    trace.graph.outputs = [trace.value_of(t) for t in outputs]
+                    known = [trace.value_of(t) for t in outputs if t is not obstacles.UNKNOWN]
+                    trace.graph.outputs = obstacles.outputs(trace.graph, known)
                     del environment
                 collect(trace)
             finally:
@@ -95,10 +97,19 @@ class _Model:
         optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
         return Source(trace.graph, [i.name for i in inputs], [o.name for o in graph.output], FmkType.ONNX)
 
+    def _weight(self, message: Any) -> Any:
+        try:
+            return tensor_of(message, self.folder)
+        except ConversionError as error:
+            if not obstacles.note(error):
+                raise
+            return obstacles.UNKNOWN
+
     def _output(self, name: str, environment: Mapping[str, Any]) -> Any:
         if name not in environment:
             raise ConversionError(Code.GRAPH_FILE_ERROR, f"{self.path}: nothing computes the output '{name}'")
-        return as_tensor(environment[name])
+        value = environment[name]
+        return value if value is obstacles.UNKNOWN else as_tensor(value)
 
     # ---- what the file asks for
 
@@ -108,7 +119,7 @@ class _Model:
             kind = node.op_type if not _domain(node.domain) else f"{node.domain}.{node.op_type}"
             if _domain(node.domain) or (kind not in OPERATORS and kind not in _CONTROL):
                 missing.setdefault(kind, node.name or _label(node))
-        if missing:
+        if missing and not obstacles.are_collected():
             listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))
             raise ConversionError(
                 Code.NOT_FIND_OP, f"{self.path}: ONNX operators that cannot be imported: {listed}"
@@ -182,9 +193,8 @@ class _Model:
                     attributes[message.name] = outer[message.ref_attr_name]
             else:
                 attributes[message.name] = attribute_of(message, self.folder)
-        call = Call(
-            node.op_type, node.name or _label(node), versions.get("", 0), attributes, list(node.output)
-        )
+        kind = f"{node.domain}.{node.op_type}" if _domain(node.domain) else node.op_type
+        call = Call(kind, node.name or _label(node), versions.get("", 0), attributes, list(node.output))
         inputs = []
         for name in node.input:
             if name and name not in environment:
@@ -192,6 +202,9 @@ class _Model:
             inputs.append(environment[name] if name else None)
         while inputs and inputs[-1] is None:
             inputs.pop()
+        if obstacles.hide(inputs):
+            environment.update(dict.fromkeys(filter(None, node.output), obstacles.UNKNOWN))
+            return
         start = len(trace.graph.nodes)
         function = self.functions.get((_domain(node.domain), node.op_type))
         try:
@@ -201,10 +214,15 @@ class _Model:
                 results = self._branch(call, inputs, environment, versions, outer, trace)
             else:
                 results = _results(call, inputs)
-        except ConversionError:
-            raise
+        except ConversionError as error:
+            if not obstacles.note(error):
+                raise
+            results = [obstacles.UNKNOWN] * len(node.output)
         except _FAILURES as error:
-            raise call.fail(f"{error}") from error
+            failure = call.fail(f"{error}")
+            if not obstacles.note(failure):
+                raise failure from error
+            results = [obstacles.UNKNOWN] * len(node.output)
         if function is None:
             self.imported += 1
             place = Place(
@@ -243,6 +261,9 @@ class _Model:
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The outputs of a node of a known operator, with all attributes read."""
+    if call.kind not in OPERATORS:
+        near = obstacles.near(call.kind, OPERATORS)
+        raise call.fail(f"there is no importer for this operator{near}", Code.NOT_FIND_OP)
     entry = OPERATORS[call.kind]
     if len(inputs) < entry.least or (len(inputs) > entry.most and not entry.variadic):
         raise call.fail(f"it has {len(inputs)} inputs, which is not imported", Code.GRAPH_FILE_ERROR)

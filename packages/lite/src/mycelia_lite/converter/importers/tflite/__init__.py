@@ -19,6 +19,7 @@ from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.errors import Place
 from mycelia.ir import TensorType
+from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.tflite import (
     activations,
@@ -77,7 +78,8 @@ class _Model:
                         values[index] = _parameter(trace, info, shape, symbols)
                     self._run(graph, infos, values, trace)
                     results = [self._output(infos, values, i) for i in graph.outputs]
-                    trace.graph.outputs = [trace.value_of(t) for t in results]
+                    known = [trace.value_of(t) for t in results if t is not obstacles.UNKNOWN]
+                    trace.graph.outputs = obstacles.outputs(trace.graph, known)
                     del values, results
                 collect(trace)
             finally:
@@ -94,7 +96,7 @@ class _Model:
             kind = self.file.kind_of(operator)
             if kind not in OPERATORS:
                 missing.setdefault(kind, self._label(graph, operator))
-        if missing:
+        if missing and not obstacles.are_collected():
             listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))
             raise ConversionError(
                 Code.NOT_FIND_OP, f"{self.path}: TFLITE operators that cannot be imported: {listed}"
@@ -143,7 +145,8 @@ class _Model:
             if constant is None:
                 raise self.file.broken(f"nothing computes the output '{infos[index].name}'")
             values[index] = constant
-        return as_tensor(values[index])
+        value = values[index]
+        return value if value is obstacles.UNKNOWN else as_tensor(value)
 
     def _run(self, graph: Any, infos: Sequence[TensorInfo], values: dict[int, Any], trace: Trace) -> None:
         """Adds the results of a graph's operators, which stand in order, to `values`."""
@@ -162,13 +165,21 @@ class _Model:
             if operator.builtin_options_2 is not None or operator.large_custom_options_size:
                 raise call.fail("options of a kind that is not imported", Code.INVALID_OP_ATTR)
             inputs = [None if i == -1 else self._value(infos, values, i, call) for i in operator.inputs]
+            if obstacles.hide(inputs):
+                values.update(dict.fromkeys(operator.outputs, obstacles.UNKNOWN))
+                continue
             start = len(trace.graph.nodes)
             try:
                 results = _results(call, inputs)
-            except ConversionError:
-                raise
+            except ConversionError as error:
+                if not obstacles.note(error):
+                    raise
+                results = [obstacles.UNKNOWN] * len(operator.outputs)
             except _FAILURES as error:
-                raise call.fail(f"{error}") from error
+                failure = call.fail(f"{error}")
+                if not obstacles.note(failure):
+                    raise failure from error
+                results = [obstacles.UNKNOWN] * len(operator.outputs)
             self.imported += 1
             place = Place(
                 f"{os.path.basename(self.path)} node", self.imported, f"'{call.name}' ({call.kind})"
@@ -180,6 +191,9 @@ class _Model:
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The results of a node of a known operator, with all options read."""
+    if call.kind not in OPERATORS:
+        near = obstacles.near(call.kind, OPERATORS)
+        raise call.fail(f"there is no importer for this operator{near}", Code.NOT_FIND_OP)
     entry = OPERATORS[call.kind]
     while inputs and inputs[-1] is None:
         inputs.pop()
