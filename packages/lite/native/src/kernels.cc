@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "mycelia/isa.h"
+#include "own/own.h"
 
 // The functions of every variant; generic ones have plain names.
 #define LITE_KERNEL(op, suffix, dtypes)                       \
@@ -60,6 +61,12 @@ const myc_kernel kAvx512[] = {
 #undef LITE_KERNEL_WIDE
 #endif
 
+#define LITE_OWN(op, suffix, dtypes) {#op, dtypes, own_##op##_##suffix, 0},
+const myc_kernel kOwn[] = {
+#include "own/own.def"
+};
+#undef LITE_OWN
+
 template <size_t N>
 constexpr Variant variant(const char* isa, bool (*runs)(), const myc_kernel (&kernels)[N]) {
   return {isa, runs, kernels, N};
@@ -111,6 +118,7 @@ Kernels::Kernels() {
     if (!isa_) isa_ = variant.isa;
     for (size_t i = 0; i < variant.count; ++i) by_op_[variant.kernels[i].op].push_back(variant.kernels + i);
   }
+  for (const myc_kernel& kernel : kOwn) by_op_[kernel.op].push_back(&kernel);
 }
 
 const Kernels& kernels() {

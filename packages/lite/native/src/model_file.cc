@@ -35,7 +35,11 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
   for (uint32_t i = 0; i < dims.size; ++i) tensor->shape.push_back(dims[i]);
   const Span<uint8_t> inside = table.span<uint8_t>(kTensor_data);
   const TableSpan places = table.tables(kTensor_externalData);
-  if (!inside.size && !places.size()) return {};
+  if (!inside.size && !places.size()) {
+    static const uint8_t nothing = 0;  // where a constant without elements lies
+    if (table.get<int32_t>(kTensor_nodeType) == 0 && element_count(tensor->shape) == 0 && abi_dtype(tensor->dtype) >= 0) tensor->data = &nothing;
+    return {};
+  }
   const std::string name = which + " '" + std::string(tensor->name) + "'";
   const uint8_t* data = inside.data;
   uint64_t bytes = inside.size;

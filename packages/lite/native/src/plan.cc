@@ -214,22 +214,33 @@ int Planner::scalar(int32_t dtype, double value) {
   return dtype == MYC_F64 ? wide : emit("cast", {wide}, myc_cast_attrs{dtype}, Type{dtype, {}});
 }
 
-myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs) {
+myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs, int32_t* narrow, int32_t* wide) {
   std::vector<int32_t> dtypes;
   for (int i : inputs) dtypes.push_back(i < 0 ? -1 : type(i).dtype);
-  const myc_kernel_fn kernel = kernels().find(op, dtypes);
-  if (!kernel) {
-    std::string all;
-    for (int i : inputs) all += (all.empty() ? "" : ", ") + (i < 0 ? std::string("none") : text_of(type(i)));
-    fail(kNotSupported, std::string("no kernel ") + op + " for " + all);
+  *wide = -1;
+  if (const myc_kernel_fn kernel = kernels().find(op, dtypes)) return kernel;
+  for (const int32_t dtype : dtypes) {
+    if (dtype < 0) continue;
+    *narrow = dtype, *wide = wider(op, dtype);
+    break;
   }
-  return kernel;
+  if (*wide >= 0) {
+    for (int32_t& dtype : dtypes)
+      if (dtype == *narrow) dtype = *wide;
+    if (kernels().find(op, dtypes) || wider(op, *wide) >= 0) return nullptr;
+  }
+  std::string all;
+  for (int i : inputs) all += (all.empty() ? "" : ", ") + (i < 0 ? std::string("none") : text_of(type(i)));
+  fail(kNotSupported, std::string("no kernel ") + op + " for " + all);
+  return nullptr;
 }
 
 int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out) {
   if (!ok()) return 0;
-  const myc_kernel_fn kernel = kernel_of(op, inputs);
-  if (!kernel || !fits(out)) return 0;
+  int32_t narrow, wide;
+  const myc_kernel_fn kernel = kernel_of(op, inputs, &narrow, &wide);
+  if (!ok() || !fits(out)) return 0;
+  if (!kernel) return emit_wide(op, inputs, attributes, {out}, narrow, wide)[0];
   Emitted step{op, inputs, std::move(attributes), {out}, {}};
   if (const std::vector<int>* before = emitted_before(step)) return (*before)[0];
   bool constants = true;
@@ -245,9 +256,12 @@ int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<ui
 
 std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, std::vector<Type> outs) {
   std::vector<int> made(outs.size());
-  const myc_kernel_fn kernel = ok() ? kernel_of(op, inputs) : nullptr;
+  if (!ok()) return made;
+  int32_t narrow, wide;
+  const myc_kernel_fn kernel = kernel_of(op, inputs, &narrow, &wide);
   for (const Type& out : outs)
-    if (!kernel || !fits(out)) return made;
+    if (!ok() || !fits(out)) return made;
+  if (!kernel) return emit_wide(op, inputs, attributes, outs, narrow, wide);
   Emitted step{op, inputs, std::move(attributes), outs, {}};
   if (const std::vector<int>* before = emitted_before(step)) return *before;
   for (size_t i = 0; i < outs.size(); ++i) {

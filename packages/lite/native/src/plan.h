@@ -169,7 +169,12 @@ class Planner {
   int made_constant(Type type, const void* data, bool lasting);
   Packs& packs(bool lasting) { return lasting ? *packs_ : plan_.packs; }
   bool fits(const Type& type);
-  myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs);
+  // Null if there is none; it fails unless a wider dtype may have one, which `narrow` and `wide` then tell.
+  myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs, int32_t* narrow, int32_t* wide);
+  // The dtype in which an op without a kernel for `dtype` is computed, -1 if there is none.
+  int32_t wider(const char* op, int32_t dtype) const;
+  std::vector<int> emit_wide(const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, const std::vector<Type>& outs,
+                             int32_t narrow, int32_t wide);
   int folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out);
   int widened(int value);
   std::vector<int> widened(std::vector<int> values);

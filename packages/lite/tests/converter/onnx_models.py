@@ -46,6 +46,9 @@ def attribute(name, value):
     elif isinstance(value, onnx_pb2.GraphProto):
         made.g.CopyFrom(value)
         made.type = 5
+    elif value and isinstance(value[0], str):
+        made.strings.extend(text.encode() for text in value)
+        made.type = 8
     elif value and isinstance(value[0], float):
         made.floats.extend(value)
         made.type = 6

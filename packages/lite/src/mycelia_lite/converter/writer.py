@@ -104,9 +104,15 @@ class Writer:
 
     def step(self, primitive: Table, inputs: Sequence[int], dtype, shape: Sequence[int]) -> int:
         """A node between those of the source; its tensor.  `dtype`: NumPy's, or a type that has it."""
+        return self.step_all(primitive, inputs, dtype, [shape])[0]
+
+    def step_all(self, primitive: Table, inputs: Sequence[int], dtype, shapes: Sequence) -> list[int]:
+        """The same for a node with several results of one dtype."""
         dtype = _numpy(dtype) if isinstance(dtype, TensorType) else np.dtype(dtype)
-        made = self._added(self._tensor(self._name(primitive.kind), dtype, shape, _NHWC))
-        self._append(primitive, inputs, [made])
+        made = [
+            self._added(self._tensor(self._name(primitive.kind), dtype, shape, _NHWC)) for shape in shapes
+        ]
+        self._append(primitive, inputs, made)
         return made
 
     def step_cast(self, tensor: int, type: TensorType, shape: Sequence[int]) -> int:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from mycelia_lite.converter.rules import elementwise, images, products, reductions, shapes  # noqa: F401
+from mycelia_lite.converter.rules import (  # noqa: F401
+    customs,
+    elementwise,
+    images,
+    products,
+    reductions,
+    shapes,
+)
 from mycelia_lite.converter.rules.table import RULES
 
 __all__ = ["RULES"]

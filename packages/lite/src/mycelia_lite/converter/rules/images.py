@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.ir import Node
+from mycelia_lite.converter.rules import customs
 from mycelia_lite.converter.rules.table import in_layout, rule
 from mycelia_lite.converter.writer import KHWC, Writer, write_khwc
 from mycelia_lite.format import Table
@@ -26,8 +27,9 @@ def _pads(values) -> list[int]:
 def _conv(w: Writer, node: Node) -> None:
     x, weight, bias = node.inputs
     spatial = x.type.rank - 2
-    if spatial not in (1, 2):
-        raise w.fail(f"a convolution of {spatial} spatial dimensions")
+    if spatial not in (1, 2) or not weight.is_constant:
+        customs.conv(w, node)
+        return
     outputs, per_group, *kernel = weight.type.shape
     attrs = node.attrs
     one = spatial == 1  # along images of one row
@@ -48,8 +50,6 @@ def _conv(w: Writer, node: Node) -> None:
     if not one:
         w.emit(node.outputs[0], primitive, [w.last(x), write_khwc(w, weight), *more], last=True)
         return
-    if not weight.is_constant:
-        raise w.fail("the weights of a convolution must be constants")
     (n, c, length), y = x.type.shape, node.outputs[0]
     turn = w.constant(np.asarray([0, 2, 1], np.int32))
     row = w.constant(np.asarray(1, np.int32))
@@ -65,8 +65,9 @@ def _conv(w: Writer, node: Node) -> None:
 @rule("conv_input_grad")
 def _transposed_conv(w: Writer, node: Node) -> None:
     dy, weight = node.inputs
-    if dy.type.rank != 4:
-        raise w.fail(f"a transposed convolution of {dy.type.rank - 2} spatial dimensions")
+    if dy.type.rank != 4 or not weight.is_constant:
+        customs.transposed_conv(w, node)
+        return
     inputs, per_group, *kernel = weight.type.shape
     attrs = node.attrs
     stride, dilation, pads = _pairs(attrs["stride"]), _pairs(attrs["dilation"]), _pads(attrs["pad"])
@@ -96,13 +97,11 @@ def _transposed_conv(w: Writer, node: Node) -> None:
 @rule("max_pool", "avg_pool")
 def _pool(w: Writer, node: Node) -> None:
     x, attrs = node.inputs[0], node.attrs
-    if x.type.rank != 4 or attrs["data_format"] != "NCHW":
-        raise w.fail(f"a pool of {x.type} in the format {attrs['data_format']}")
-    if node.op.name == "max_pool" and {*attrs["dilation"]} != {1}:
-        raise w.fail(f"dilation {attrs['dilation']}: MindSpore Lite's pools have none")
-    padded = any(attrs["pad"])
-    if node.op.name == "avg_pool" and (attrs["divisor"] or padded and attrs["count_include_pad"]):
-        raise w.fail("a mean that counts the padding or has a divisor of its own")
+    padded, dilated = any(attrs["pad"]), {*attrs.get("dilation", (1,))} != {1}
+    own_mean = node.op.name == "avg_pool" and (attrs["divisor"] or padded and attrs["count_include_pad"])
+    if x.type.rank != 4 or attrs["data_format"] != "NCHW" or dilated or own_mean:
+        customs.pool(w, node)
+        return
     primitive = Table(
         "MaxPoolFusion" if node.op.name == "max_pool" else "AvgPoolFusion",
         kernel_size=_pairs(attrs["kernel"]),

@@ -27,6 +27,7 @@ from mycelia_lite.converter.importers.onnx import (
     norms,
     products,
     quantized,
+    recurrent,
     reductions,
     resize,
     sizes,
@@ -38,7 +39,7 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, elementwise, indices, norms, products, quantized,
+    activations, arrays, elementwise, indices, norms, products, quantized, recurrent,
     reductions, resize, windows,
 )  # fmt: skip
 

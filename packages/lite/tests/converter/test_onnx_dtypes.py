@@ -1,0 +1,67 @@
+"""Operators on dtypes that kernels do not have are computed in wider ones and mean the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .onnx_files import answers, close
+
+INTEGERS = [np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+def pair(dtype):
+    limits = np.iinfo(dtype)
+    a = np.array([[limits.min, limits.max, 7, limits.max // 2, 100, 1]], dtype)
+    b = np.array([[3], [limits.max], [5]], dtype)
+    return a, b
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_of_all_sizes(tmp_path, dtype):
+    a, b = pair(dtype)
+    with np.errstate(over="ignore"):
+        for kind, wanted in {
+            "Add": a + b, "Sub": a - b, "Mul": a * b, "Max": np.maximum(a, b), "Min": np.minimum(a, b),
+            "Less": a < b, "GreaterOrEqual": a >= b, "Equal": a == b, "BitwiseXor": a ^ b,
+            "BitwiseNot": ~a, "Div": (a.astype(object) // b if limits_are_positive(dtype) else None),
+        }.items():  # fmt: skip
+            if wanted is None:
+                wanted = np.trunc(a.astype(np.float64) / b).astype(dtype)
+            arrays = [a] if kind == "BitwiseNot" else [a, b]
+            kept = wanted.dtype if wanted.dtype == bool else dtype
+            close(answers(tmp_path, kind, arrays)[0], wanted.astype(kept))
+
+
+def limits_are_positive(dtype):
+    return np.iinfo(dtype).min == 0
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+def test_shifts_and_remainders_of_unsigned_integers(tmp_path, dtype):
+    a, b = pair(dtype)
+    few = np.array([0, 1, 3, 5, 6, 7], dtype)
+    close(answers(tmp_path, "BitShift", [a, few], direction="RIGHT")[0], a >> few)
+    close(answers(tmp_path, "BitShift", [a, few], direction="LEFT")[0], a << few)
+    close(answers(tmp_path, "Mod", [a, b])[0], a % b)
+
+
+def test_float16_is_computed_in_float32_and_rounded_once(tmp_path):
+    x = np.random.default_rng(0).normal(size=(4, 9)).astype(np.float16)
+    wide = x.astype(np.float32)
+    close(answers(tmp_path, "Exp", [x])[0], np.exp(wide).astype(np.float16), 1e-3)
+    close(
+        answers(tmp_path, "ReduceSum", [x], opset=11, axes=[1], keepdims=0)[0],
+        wide.sum(1).astype(np.float16),
+        1e-3,
+    )
+    close(answers(tmp_path, "MatMul", [x, x.T.copy()])[0], (wide @ wide.T).astype(np.float16), 1e-3)
+
+
+def test_products_of_float64_and_integers_keep_all_digits(tmp_path):
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 3, 4)), random.normal(size=(4, 5))
+    close(answers(tmp_path, "MatMul", [x, y])[0], x @ y, 1e-14)
+    a, b = (random.integers(-(2**40), 2**40, size) for size in ((3, 4), (4, 2)))
+    close(answers(tmp_path, "MatMul", [a, b])[0], a @ b)
+    close(answers(tmp_path, "Det", [x[:, :, :3]])[0], np.linalg.det(x[:, :, :3]), 1e-12)
