@@ -3,13 +3,13 @@
     python benchmarks/lite_nodes.py [--filter TEXT] [--list] [--out FILE]
 
 needs the package `onnx` in another Python, MYCELIA_BENCH_ONNX, for its test data; onnxruntime is taken from
-there, too. Models and data are read by Mycelia itself. Each test is converted and run in a worker process: one
-that crashes or hangs counts as wrong, and the next ones go on in a new worker.
+there, too. Models and data are read by Mycelia itself. Each test is converted and run in a worker process; one
+that crashes or hangs is counted so, and the next ones go on in a new worker.
 
 The core set is what is left of the node tests without: bodies of functions (`_expanded`), domains of their own,
 operators that came with opset 26, inputs or outputs that are text, float8, bfloat16, smaller than 8 bits,
-complex, sequences or optional, graphs as attributes, image files, and what is random by definition (Bernoulli,
-Dropout in training): 1,059 tests of onnx 1.21.0. All others are counted as well.
+sequences or optional, graphs as attributes, image files, and what is random by definition (Bernoulli, Dropout
+in training): 1,059 tests of onnx 1.21.0. All others are counted as well.
 """
 
 from __future__ import annotations
@@ -53,26 +53,31 @@ for line in sys.stdin:
         model = onnx.load(folder + "/model.onnx")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(folder + "/model.onnx", options, providers=["CPUExecutionProvider"])
-        data = folder + "/test_data_set_0/"
+        path = folder + "/model.onnx"
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        def read(values, which):
+            data = folder + f"/test_data_set_0/{which}_"
+            return [load(f"{data}{i}.pb", v.type.WhichOneof("value")) for i, v in enumerate(values)]
+        feed = dict(zip([v.name for v in model.graph.input], read(model.graph.input, "input")))
         names = {i.name for i in session.get_inputs()}
-        feed = {v.name: load(data + f"input_{i}.pb", v.type.WhichOneof("value")) for i, v in enumerate(model.graph.input)}
         found = session.run(None, {k: v for k, v in feed.items() if k in names})
-        wanted = [load(data + f"output_{i}.pb", v.type.WhichOneof("value")) for i, v in enumerate(model.graph.output)]
+        wanted = read(model.graph.output, "output")
         status = "right"
         for a, b in zip(flat(found), flat(wanted)):
             a, b = np.asarray(a), np.asarray(b)
             if a.shape != b.shape or a.dtype != b.dtype: status = "wrong"
             elif b.dtype.kind in "OUS":
                 if a.tolist() != b.tolist(): status = "wrong"
-            elif not np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-3, atol=1e-7, equal_nan=True): status = "wrong"
+            else:
+                a, b = (v.astype(np.float64) for v in (a, b))
+                if not np.allclose(a, b, rtol=1e-3, atol=1e-7, equal_nan=True): status = "wrong"
         print(json.dumps([status, ""]), flush=True)
     except Exception as error:
         print(json.dumps(["refused", str(error)[:200]]), flush=True)
 """
 
 
-# ---- the worker: one folder a line comes in, one [status, reason] a line goes out ----------------------------
+# ---- the worker: one folder a line comes in, one [status, reason] a line goes out -------------------------
 
 
 def _read(path: str):
@@ -95,7 +100,7 @@ def _tested(folder: str, path: str) -> tuple[str, str]:
         mslite.Converter().convert(mslite.FmkType.ONNX, f"{folder}/model.onnx", path)
     except ConversionError as error:
         return "refused", str(error)
-    except Exception as error:  # noqa: BLE001  # anything else is a fault of the converter
+    except Exception as error:  # anything else is a fault of the converter
         return "wrong", f"{type(error).__name__} in the converter: {error}"
     data = f"{folder}/test_data_set_0"
     given = [_read(f"{data}/input_{i}.pb") for i in range(len(graph.input))]
@@ -112,7 +117,7 @@ def _tested(folder: str, path: str) -> tuple[str, str]:
         for tensor, array in zip(inputs, arrays):
             tensor.set_data_from_numpy(np.ascontiguousarray(array))
         found = [t.get_data_to_numpy() for t in model.predict(inputs)]
-    except Exception as error:  # noqa: BLE001  # whatever the runtime raises
+    except Exception as error:  # whatever the runtime raises
         return "unrun", f"{type(error).__name__}: {error}"
     random = os.path.basename(folder) in ("test_bernoulli", "test_bernoulli_double", "test_bernoulli_seed")
     for i, (a, b) in enumerate(zip(found, wanted)):
@@ -131,12 +136,12 @@ def work() -> None:
         for line in sys.stdin:
             try:
                 result = _tested(line.strip(), f"{folder}/m")
-            except Exception as error:  # noqa: BLE001  # data that is not read: types that Lite does not have
+            except Exception as error:  # data that is not read: types that Lite does not have
                 result = ("unrun", f"the test's data: {error}")
             print(json.dumps(result), file=answers, flush=True)
 
 
-# ---- the parent -----------------------------------------------------------------------------------------------
+# ---- the parent --------------------------------------------------------------------------------------------
 
 
 class Workers:

@@ -9,7 +9,7 @@ from mycelia_lite.converter import ConversionError
 
 from .onnx_files import answers, close
 
-T, B, I, H = 5, 3, 4, 6  # noqa: E741  # steps, batch, inputs, hidden
+T, B, I, H = 5, 3, 4, 6  # steps, batch, inputs, hidden
 
 
 def sigmoid(x):
@@ -61,7 +61,7 @@ def sequence(cell, x, states, lengths, backward):
 
 def case(gates, kinds, seed=0, directions=1):
     random = np.random.default_rng(seed)
-    draw = lambda *shape: random.normal(size=shape).astype(np.float32)  # noqa: E731
+    draw = lambda *shape: random.normal(size=shape).astype(np.float32)
     return (
         draw(T, B, I), draw(directions, gates * H, I), draw(directions, gates * H, H) * np.float32(0.5),
         draw(directions, 2 * gates * H), [draw(directions, B, H) for _ in range(kinds)],
@@ -112,8 +112,8 @@ def test_lstm_with_peepholes_lengths_and_the_batch_first(tmp_path):
 
 def test_lstm_with_other_activations_clip_and_coupled_gates(tmp_path):
     x, w, r, b, (h, c), _ = case(4, 2, seed=1)
-    hard = lambda v: np.clip(0.3 * v + 0.4, 0, 1)  # noqa: E731
-    made = lambda v, s, w, r, b: lstm(  # noqa: E731
+    hard = lambda v: np.clip(0.3 * v + 0.4, 0, 1)
+    made = lambda v, s, w, r, b: lstm(
         v, s, w, r, b, np.zeros(3 * H), hard, lambda v: np.maximum(v, 0), 0.8, True
     )
     attrs = dict(clip=0.8, input_forget=1, activation_alpha=[0.3], activation_beta=[0.4])
@@ -132,7 +132,7 @@ def _with_texts(tmp_path, arrays, activations, attrs, kind="LSTM"):
 @pytest.mark.parametrize("lengths", [None, [3, 5, 1]])
 def test_gru(tmp_path, behind, lengths):
     x, w, r, b, (h,), _ = case(3, 1, directions=2)
-    cell = lambda v, s, w, r, b: gru(v, s, w, r, b, behind)  # noqa: E731
+    cell = lambda v, s, w, r, b: gru(v, s, w, r, b, behind)
     given = None if lengths is None else np.array(lengths, np.int32)
     found = answers(
         tmp_path, "GRU", [x, w, r, b, given, h], 2, constants=(1, 2, 3), hidden_size=H,
@@ -144,7 +144,7 @@ def test_gru(tmp_path, behind, lengths):
 
 def test_rnn_backward(tmp_path):
     x, w, r, b, (h,), _ = case(1, 1)
-    cell = lambda v, s, w, r, b: rnn(v, s, w, r, b, np.tanh)  # noqa: E731
+    cell = lambda v, s, w, r, b: rnn(v, s, w, r, b, np.tanh)
     found = answers(
         tmp_path, "RNN", [x, w, r, b, None, h], 2, constants=(1, 2, 3), hidden_size=H, direction="reverse"
     )

@@ -165,13 +165,13 @@ def test_operators_without_a_kernel_are_all_named(tmp_path):
     tensors = [Table("Tensor", name=name, dataType="FLOAT32", dims=[4], nodeType=2) for name in "xyz"]
     nodes = [
         Table("CNode", name=kind.lower(), primitive=Table(kind), inputIndex=[i], outputIndex=[i + 1])
-        for i, kind in enumerate(("LSTM", "Mfcc"))
+        for i, kind in enumerate(("SkipGram", "Mfcc"))
     ]
     write(
         str(tmp_path / "n.ms"),
         Table("MetaGraph", nodes=nodes, allTensors=tensors, inputIndex=[0], outputIndex=[2]),
     )
-    with pytest.raises(RuntimeError, match=r"LSTM \(node 'lstm'\).*Mfcc.*\(code -300\)"):
+    with pytest.raises(RuntimeError, match=r"SkipGram \(node 'skipgram'\).*Mfcc.*\(code -300\)"):
         mslite.Model().build_from_file(tmp_path / "n.ms")
     with pytest.raises(RuntimeError, match=r"'w1' is quantized.*\(code -7\)"):
         mslite.Model().build_from_file(Path(__file__).parents[1] / "fixtures" / "convnet_w4.ms")

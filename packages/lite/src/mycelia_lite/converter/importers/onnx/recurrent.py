@@ -1,7 +1,7 @@
 """ONNX's recurrent layers: LSTM, GRU and RNN.
 
-The usual cell without lengths is one op of core for the whole sequence; any other one is written step by step,
-which needs a known number of steps.
+The usual cell without lengths is one op of core for the whole sequence; any other one is written step by
+step, which needs a known number of steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from mycelia_lite.converter.importers.onnx.calls import (
     is_number,
     known,
     operator,
-    scalar,
     shape_of,
 )
 
@@ -74,7 +73,7 @@ class _Layer:
         return x if self.clip is None else ops.clip(x, -self.clip, self.clip)
 
     def run(self, x: Any, lengths: Any, states: list[Any], layer: Callable) -> tuple[Any, ...]:
-        """(all states, the last of each kind) of `layer(direction, x, lengths, states)` for each direction."""
+        """(all states, the last of each kind) of `layer(direction, x, lengths, states)` in all directions."""
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
             states = [None if s is None else ops.transpose(s, (1, 0, 2)) for s in states]
