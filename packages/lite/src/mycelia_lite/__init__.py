@@ -6,10 +6,24 @@
 from __future__ import annotations
 
 from mycelia_lite.context import Context
-from mycelia_lite.enums import DataType, FmkType, Format, ModelType
-from mycelia_lite.model import Model, Tensor
+from mycelia_lite.enums import DataType, FmkType, Format, ModelGroupFlag, ModelType
+from mycelia_lite.model import Model, ModelGroup
+from mycelia_lite.runner import ModelParallelRunner
+from mycelia_lite.tensor import Tensor
 
-__all__ = ["Context", "Converter", "DataType", "FmkType", "Format", "Model", "ModelType", "Tensor"]
+__all__ = [
+    "Context",
+    "Converter",
+    "DataType",
+    "FmkType",
+    "Format",
+    "Model",
+    "ModelGroup",
+    "ModelGroupFlag",
+    "ModelParallelRunner",
+    "ModelType",
+    "Tensor",
+]
 
 
 def __getattr__(name: str):

@@ -27,6 +27,13 @@ class ModelType(enum.IntEnum):
     MINDIR_LITE = 4
 
 
+class ModelGroupFlag(enum.IntEnum):
+    """What the models of a group share."""
+
+    SHARE_WEIGHT = 1
+    SHARE_WORKSPACE = 2
+
+
 class Format(enum.IntEnum):
     """The order of the axes of a tensor."""
 

@@ -1,109 +1,17 @@
-"""Models that run, and their tensors: MindSpore Lite's Python interface over the C library."""
+"""Models that run: MindSpore Lite's Python interface over the C library."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Callable, Sequence
 
 from mycelia_lite import runtime
 from mycelia_lite.context import Context
-from mycelia_lite.enums import DataType, ModelType
+from mycelia_lite.enums import ModelGroupFlag, ModelType
+from mycelia_lite.tensor import Tensor
 
-
-class Tensor:
-    """Named elements of one type: an input or output of a model, or made by hand.
-
-    `shape` has -1 for a size that is open until the model is resized.
-
-    Errors: TypeError for a `dtype` that is no DataType, RuntimeError for a shape that cannot be.
-    """
-
-    def __init__(
-        self, tensor: Tensor | None = None, shape: Sequence[int] | None = None, dtype: DataType | None = None
-    ):
-        if tensor is not None:
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"tensor must be a Tensor, but got {type(tensor).__name__}")
-            shape, dtype = tensor.shape, tensor.dtype
-        if not isinstance(dtype, DataType):
-            raise TypeError(f"dtype must be a DataType, but got {dtype!r}")
-        sizes = (ctypes.c_int64 * len(shape or ()))(*(shape or ()))
-        self._handle = runtime.library().MSTensorCreate(b"", dtype, sizes, len(sizes), None, 0)
-        if not self._handle:
-            raise RuntimeError(runtime.library().MSGetLastError().decode())
-        self._owner = None
-
-    @classmethod
-    def _of(cls, handle: int, owner: Model) -> Tensor:
-        made = cls.__new__(cls)
-        made._handle, made._owner = handle, owner
-        return made
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) and self._owner is None:
-            runtime.library().MSTensorDestroy(ctypes.byref(runtime.Handle(self._handle)))
-
-    @property
-    def name(self) -> str:
-        """Its name in the model; empty for one made by hand."""
-        return runtime.library().MSTensorGetName(self._handle).decode()
-
-    @property
-    def dtype(self) -> DataType:
-        """The type of its elements."""
-        return DataType(runtime.library().MSTensorGetDataType(self._handle))
-
-    @property
-    def shape(self) -> list[int]:
-        """Its sizes."""
-        count = ctypes.c_size_t()
-        sizes = runtime.library().MSTensorGetShape(self._handle, ctypes.byref(count))
-        return [sizes[i] for i in range(count.value)]
-
-    @property
-    def element_num(self) -> int:
-        """The number of elements; -1 while a size is open."""
-        return -1 if -1 in self.shape else int(np.prod(self.shape, dtype=np.int64))
-
-    @property
-    def data_size(self) -> int:
-        """Bytes of its elements."""
-        return runtime.library().MSTensorGetDataSize(self._handle)
-
-    def set_data_from_numpy(self, array: np.ndarray) -> None:
-        """Copy the elements of an array.  Errors: TypeError, RuntimeError if its type or size do not fit."""
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"array must be a numpy.ndarray, but got {type(array).__name__}")
-        if array.dtype != self.dtype.numpy:
-            raise RuntimeError(
-                f"tensor '{self.name}' has dtype {self.dtype.numpy}, but the array {array.dtype}"
-            )
-        if array.nbytes != self.data_size:
-            raise RuntimeError(
-                f"tensor '{self.name}' of shape {self.shape} has {self.data_size} bytes, but the array of "
-                f"shape {list(array.shape)} has {array.nbytes}"
-            )
-        array = np.ascontiguousarray(array)
-        ctypes.memmove(
-            runtime.library().MSTensorGetMutableData(self._handle), array.ctypes.data, array.nbytes
-        )
-
-    def get_data_to_numpy(self) -> np.ndarray:
-        """A copy of the elements.  Errors: RuntimeError for an output of a model that has not run."""
-        if self._owner is not None:
-            self._owner._check_readable(self._handle)
-        made = np.empty(self.shape, self.dtype.numpy)
-        if made.nbytes:
-            ctypes.memmove(
-                made.ctypes.data, runtime.library().MSTensorGetMutableData(self._handle), made.nbytes
-            )
-        return made
-
-    def __repr__(self) -> str:
-        return f"Tensor(name={self.name!r}, shape={self.shape}, dtype={self.dtype.name})"
+CallBack = Callable[[list, list, str, str], bool]  # inputs, outputs, name and type of a node
 
 
 class Model:
@@ -113,7 +21,7 @@ class Model:
         self._handle = runtime.library().MSModelCreate()
         self._inputs: list[Tensor] = []
         self._outputs: list[Tensor] = []
-        self._built = self._ran = False
+        self._group: dict[str, Model] | None = None
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -132,8 +40,10 @@ class Model:
 
         `dec_key`: 16, 24 or 32 bytes, of an encrypted file; `dec_mode`: its cipher, AES-GCM.
 
-        Errors: TypeError for arguments of other types, NotImplementedError for a `config_path`, RuntimeError
-        with the code and the reason if the file cannot be loaded.
+        `config_path`: a file with sections, see `update_config`.
+
+        Errors: TypeError for arguments of other types, RuntimeError with the code and the reason if the file
+        or the configuration cannot be loaded.
         """
         if not isinstance(model_path, (str, os.PathLike)):
             raise TypeError(f"model_path must be a path, but got {type(model_path).__name__}")
@@ -145,13 +55,17 @@ class Model:
             raise TypeError(f"dec_key must be bytes, but got {type(dec_key).__name__}")
         if not isinstance(dec_mode, str):
             raise TypeError(f"dec_mode must be a str, but got {type(dec_mode).__name__}")
-        if config_path:
-            raise NotImplementedError("config_path: the runtime reads no configuration file yet")
         library = runtime.library()
-        native = runtime.Handle(library.MSContextCreate())
-        try:
-            runtime.check(library.MSContextSetThreadNum(native, (context or Context()).cpu.thread_num))
-            kind = ModelType.MINDIR_LITE if model_type is None else model_type
+        if self._group is not None and not dec_key:
+            path = os.path.realpath(model_path)
+            if path in self._group:
+                self.build_from_model(self._group[path], context)
+                return
+            self._group[path] = self
+        if config_path:
+            runtime.check(library.MSModelLoadConfig(self._handle, os.fsencode(config_path)))
+        kind = ModelType.MINDIR_LITE if model_type is None else model_type
+        with (context or Context()).native() as native:
             what = (self._handle, os.fsencode(model_path), kind, native)
             if dec_key:
                 runtime.check(
@@ -159,11 +73,31 @@ class Model:
                 )
             else:
                 runtime.check(library.MSModelBuildFromFile(*what))
-        finally:
-            library.MSContextDestroy(ctypes.byref(native))
+        self._take_tensors()
+
+    def build_from_model(self, model: Model, context: Context | None = None) -> None:
+        """Prepare the file of a built model to run once more: both share weights and packed constants.
+
+        Errors: TypeError, RuntimeError.
+        """
+        if not isinstance(model, Model):
+            raise TypeError(f"model must be a Model, but got {type(model).__name__}")
+        with (context or Context()).native() as native:
+            runtime.check(runtime.library().MSModelBuildFromModel(self._handle, model._handle, native))
+        self._take_tensors()
+
+    def _take_tensors(self) -> None:
+        library = runtime.library()
         self._inputs = [Tensor._of(h, self) for h in library.MSModelGetInputs(self._handle).list()]
         self._outputs = [Tensor._of(h, self) for h in library.MSModelGetOutputs(self._handle).list()]
-        self._built = True
+
+    def update_config(self, section: str, config: dict[str, str]) -> None:
+        """Settings before the model is built: `[execution_plan]` has nodes with data_type:float16 or
+        data_type:float32.  Errors: RuntimeError for what is not known.
+        """
+        for key, value in config.items():
+            texts = [text.encode() for text in (section, key, value)]
+            runtime.check(runtime.library().MSModelUpdateConfig(self._handle, *texts))
 
     def get_inputs(self) -> list[Tensor]:
         """The inputs, which belong to the model: what is set in them is what `predict` reads."""
@@ -184,27 +118,115 @@ class Model:
             info.sizes[: min(len(sizes), 32)] = list(sizes)[:32]
         array = runtime.TensorArray.of([t._handle for t in inputs])
         runtime.check(runtime.library().MSModelResize(self._handle, array, shapes, len(dims)))
-        self._ran = False
 
-    def predict(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None) -> list[Tensor]:
+    def predict(
+        self,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor] | None = None,
+        before: CallBack | None = None,
+        after: CallBack | None = None,
+    ) -> list[Tensor]:
         """Run the model on `inputs`, its own ones or others like them; returns its outputs.
 
-        `outputs`: tensors that get copies of them.
+        `outputs`: tensors that get copies of them.  `before` and `after` are called around each node with its
+        inputs, its outputs, its name and its type; the tensors hold for the call, and what a callback returns
+        as false ends the run.
 
-        Errors: TypeError, RuntimeError for inputs that do not fit and for what a kernel refuses.
+        Errors: TypeError, RuntimeError for inputs that do not fit, for what a kernel refuses, and if the
+        model is running; what a callback raises.
         """
-        for i, t in enumerate(inputs):
-            if not isinstance(t, Tensor):
-                raise TypeError(f"inputs[{i}] must be a Tensor, but got {type(t).__name__}")
-        array = runtime.TensorArray.of([t._handle for t in inputs])
-        runtime.check(runtime.library().MSModelPredict(self._handle, array, None, None, None))
-        self._ran = True
+        array = _handles(inputs, "inputs")
+        calls = [_Call(before), _Call(after)]
+        status = runtime.library().MSModelPredictObserved(
+            self._handle, array, None, calls[0].native, calls[1].native, None
+        )
+        for call in calls:
+            if call.raised is not None:
+                raise call.raised
+        runtime.check(status)
         for own, given in zip(self._outputs, outputs or ()):
             given.set_data_from_numpy(own.get_data_to_numpy())
         return self.get_outputs()
 
-    def _check_readable(self, handle: int) -> None:
-        if not self._ran and any(t._handle == handle for t in self._outputs):
-            raise RuntimeError(
-                "the model has not run since it was built or resized: its outputs have no data"
-            )
+    def get_outputs_by_node_name(self, name: str) -> list[Tensor]:
+        """What a node inside of the model computes; they are kept from the next run on.
+
+        Errors: RuntimeError if there is no such node.
+        """
+        found = runtime.library().MSModelGetOutputsByNodeName(self._handle, name.encode()).list()
+        if not found:
+            raise RuntimeError(runtime.library().MSGetLastError().decode())
+        return [Tensor._of(h, self) for h in found]
+
+    def update_weights(self, weights: Sequence[Tensor]) -> None:
+        """Give weights other elements: tensors with the names, types and shapes of the model's.
+
+        Errors: TypeError, RuntimeError for a weight that the model has not; then it is as it was.
+        """
+        runtime.check(runtime.library().MSModelUpdateWeights(self._handle, _handles(weights, "weights")))
+
+    def get_model_info(self, key: str) -> str:
+        """A fact about the built model: "precision", "isa", "arena_bytes", "weight_bytes", "packed_bytes".
+
+        Errors: RuntimeError for another key.
+        """
+        found = runtime.library().MSModelGetInfo(self._handle, key.encode())
+        if found is None:
+            raise RuntimeError(runtime.library().MSGetLastError().decode())
+        return found.decode()
+
+    def time_runs(self, warm_up: int, loops: int) -> list[float]:
+        """Milliseconds of each of `loops` runs on what the inputs hold, after `warm_up` others."""
+        taken = (ctypes.c_double * loops)()
+        runtime.check(runtime.library().MSModelTimeRuns(self._handle, warm_up, loops, taken))
+        return list(taken)
+
+    def profile(self, loops: int) -> list[tuple[str, str, float, int]]:
+        """(name, type, milliseconds of all runs, calls) of each node in `loops` runs."""
+        library, count = runtime.library(), ctypes.c_size_t()
+        runtime.check(library.MSModelProfile(self._handle, 0, None, ctypes.byref(count)))
+        nodes = (runtime.NodeProfile * count.value)()
+        runtime.check(library.MSModelProfile(self._handle, loops, nodes, ctypes.byref(count)))
+        return [(n.node_name.decode(), n.node_type.decode(), n.milliseconds, n.calls) for n in nodes]
+
+
+class _Call:
+    """A callback as the library calls it; what it raises ends the run and is kept."""
+
+    def __init__(self, function: CallBack | None) -> None:
+        self.raised: BaseException | None = None
+        self._function = function
+        self.native = None if function is None else runtime.NodeCallBack(self._run)
+
+    def _run(self, user: object, inputs: object, outputs: object, node: object) -> bool:
+        try:
+            tensors = [[Tensor._of(h, self) for h in array.list()] for array in (inputs, outputs)]
+            return bool(self._function(*tensors, node.node_name.decode(), node.node_type.decode()))
+        except BaseException as error:  # told when the library has returned
+            self.raised = error
+            return False
+
+
+class ModelGroup:
+    """Models that share what they have in common: of those built from the same file, weights and packed
+    constants are in memory once.  Errors: NotImplementedError for SHARE_WORKSPACE.
+    """
+
+    def __init__(self, flag: ModelGroupFlag = ModelGroupFlag.SHARE_WEIGHT) -> None:
+        if flag is not ModelGroupFlag.SHARE_WEIGHT:
+            raise NotImplementedError("ModelGroup: models share weights; a shared workspace is not there")
+        self._built: dict[str, Model] = {}
+
+    def add_model(self, models: Sequence[Model]) -> None:
+        """Models that are not built yet.  Errors: TypeError."""
+        for i, model in enumerate(models):
+            if not isinstance(model, Model):
+                raise TypeError(f"models[{i}] must be a Model, but got {type(model).__name__}")
+            model._group = self._built
+
+
+def _handles(tensors: Sequence[Tensor], name: str) -> runtime.TensorArray:
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}[{i}] must be a Tensor, but got {type(t).__name__}")
+    return runtime.TensorArray.of([t._handle for t in tensors])

@@ -31,6 +31,25 @@ class ShapeInfo(ctypes.Structure):
     _fields_ = (("count", ctypes.c_size_t), ("sizes", ctypes.c_int64 * 32))
 
 
+class CallBackParam(ctypes.Structure):
+    """MSCallBackParamC"""
+
+    _fields_ = (("node_name", ctypes.c_char_p), ("node_type", ctypes.c_char_p))
+
+
+class NodeProfile(ctypes.Structure):
+    """MSNodeProfile"""
+
+    _fields_ = (
+        ("node_name", ctypes.c_char_p),
+        ("node_type", ctypes.c_char_p),
+        ("milliseconds", ctypes.c_double),
+        ("calls", ctypes.c_size_t),
+    )
+
+
+NodeCallBack = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, TensorArray, TensorArray, CallBackParam)
+
 _SIGNATURES = {
     "MSGetLastError": (ctypes.c_char_p, ()),
     "MSVersion": (ctypes.c_char_p, ()),
@@ -38,9 +57,22 @@ _SIGNATURES = {
     "MSContextCreate": (Handle, ()),
     "MSContextDestroy": (None, (ctypes.POINTER(Handle),)),
     "MSContextSetThreadNum": (ctypes.c_int, (Handle, ctypes.c_int32)),
+    "MSContextSetThreadAffinityMode": (ctypes.c_int, (Handle, ctypes.c_int)),
+    "MSContextSetThreadAffinityCoreList": (
+        ctypes.c_int, (Handle, ctypes.POINTER(ctypes.c_int32), ctypes.c_size_t),
+    ),
+    "MSContextSetEnableParallel": (ctypes.c_int, (Handle, ctypes.c_bool)),
+    "MSContextSetInterOpParallelNum": (ctypes.c_int, (Handle, ctypes.c_int32)),
+    "MSContextSetSharedThreadPool": (ctypes.c_int, (Handle, ctypes.c_bool)),
+    "MSContextAddDeviceInfo": (ctypes.c_int, (Handle, Handle)),
+    "MSDeviceInfoCreate": (Handle, (ctypes.c_int,)),
+    "MSDeviceInfoSetEnableFP16": (ctypes.c_int, (Handle, ctypes.c_bool)),
     "MSModelCreate": (Handle, ()),
     "MSModelDestroy": (None, (ctypes.POINTER(Handle),)),
     "MSModelBuildFromFile": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_int, Handle)),
+    "MSModelBuildFromModel": (ctypes.c_int, (Handle, Handle, Handle)),
+    "MSModelLoadConfig": (ctypes.c_int, (Handle, ctypes.c_char_p)),
+    "MSModelUpdateConfig": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)),
     "MSModelBuildFromEncryptedFile": (
         ctypes.c_int,
         (
@@ -55,8 +87,31 @@ _SIGNATURES = {
         ),
     ),
     "MSModelResize": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(ShapeInfo), ctypes.c_size_t)),
-    "MSModelPredict": (
-        ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(TensorArray), ctypes.c_void_p, ctypes.c_void_p),
+    "MSModelPredictObserved": (
+        ctypes.c_int,
+        (
+            Handle, TensorArray, ctypes.POINTER(TensorArray), ctypes.c_void_p, ctypes.c_void_p,
+            ctypes.c_void_p,
+        ),
+    ),
+    "MSModelGetOutputsByNodeName": (TensorArray, (Handle, ctypes.c_char_p)),
+    "MSModelUpdateWeights": (ctypes.c_int, (Handle, TensorArray)),
+    "MSModelGetInfo": (ctypes.c_char_p, (Handle, ctypes.c_char_p)),
+    "MSModelTimeRuns": (
+        ctypes.c_int, (Handle, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)),
+    ),
+    "MSModelProfile": (
+        ctypes.c_int,
+        (Handle, ctypes.c_size_t, ctypes.POINTER(NodeProfile), ctypes.POINTER(ctypes.c_size_t)),
+    ),
+    "MSRunnerCreate": (Handle, ()),
+    "MSRunnerDestroy": (None, (ctypes.POINTER(Handle),)),
+    "MSRunnerUpdateConfig": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)),
+    "MSRunnerInit": (ctypes.c_int, (Handle, ctypes.c_char_p, Handle, ctypes.c_int32)),
+    "MSRunnerGetInputs": (TensorArray, (Handle,)),
+    "MSRunnerGetOutputs": (TensorArray, (Handle,)),
+    "MSRunnerPredict": (
+        ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(Handle), ctypes.POINTER(ctypes.c_size_t)),
     ),
     "MSModelGetInputs": (TensorArray, (Handle,)),
     "MSModelGetOutputs": (TensorArray, (Handle,)),
@@ -71,6 +126,9 @@ _SIGNATURES = {
     "MSTensorGetName": (ctypes.c_char_p, (Handle,)),
     "MSTensorGetDataType": (ctypes.c_int, (Handle,)),
     "MSTensorGetShape": (ctypes.POINTER(ctypes.c_int64), (Handle, ctypes.POINTER(ctypes.c_size_t))),
+    "MSTensorGetFormat": (ctypes.c_int, (Handle,)),
+    "MSTensorSetFormat": (ctypes.c_int, (Handle, ctypes.c_int)),
+    "MSTensorSetName": (ctypes.c_int, (Handle, ctypes.c_char_p)),
     "MSTensorGetMutableData": (ctypes.c_void_p, (Handle,)),
     "MSTensorGetDataSize": (ctypes.c_size_t, (Handle,)),
 }  # fmt: skip

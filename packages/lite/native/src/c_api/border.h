@@ -67,6 +67,9 @@ MSStatus alone(Session& session, const Body& body) {
 // Copies the tensors of a call that are not the model's own inputs to them.
 Status take_inputs(Session& session, const MSTensorHandleArray& given);
 
+// Whether the model has the nodes that [execution_plan] names; `precision` may be null, else it gets how the model computes.
+Status check_plan(const Source& source, const Options& options, std::string* precision);
+
 // The file at `path`, read and checked.
 Status read_source(const char* path, std::shared_ptr<Source>* source);
 

@@ -120,21 +120,29 @@ Status read_source(const char* path, std::shared_ptr<Source>* source) {
   return parsed(**source);
 }
 
-Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> source, const Options& options) {
+Status check_plan(const Source& source, const Options& options, std::string* precision) {
   const auto asked = options.config.find("execution_plan");
-  size_t halves = options.fp16 ? source->file.nodes.size() : 0;
+  size_t halves = options.fp16 ? source.file.nodes.size() : 0;
   if (asked != options.config.end()) {
     for (const auto& [name, value] : asked->second) {
-      const auto& nodes = source->file.nodes;
+      const auto& nodes = source.file.nodes;
       if (std::none_of(nodes.begin(), nodes.end(), [&, &name = name](const FileNode& node) { return node.name == name; }))
         return {kParameterInvalid, "[execution_plan] names node '" + name + "', which the model does not have"};
       halves += value == "data_type:float16" && !options.fp16;
     }
   }
+  if (!precision) return {};
+  *precision = halves == 0 ? "float32" : "float32: 16-bit arithmetic was asked for " + std::to_string(halves) +
+      " nodes, but the kernels for " + kernels().isa() + " compute with 32 bits";
+  return {};
+}
+
+Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> source, const Options& options) {
+  std::string precision;
+  if (Status status = check_plan(*source, options, &precision); !status) return status;
   auto session = std::make_unique<Session>();
   if (Status status = session->open(std::move(source), options); !status) return status;
-  model->info["precision"] = halves == 0 ? "float32" : "float32: 16-bit arithmetic was asked for " + std::to_string(halves) +
-      " nodes, but the kernels for " + kernels().isa() + " compute with 32 bits";
+  model->info["precision"] = precision;
   model->session = std::move(session);
   for (Border& border : model->session->inputs()) model->inputs.add(of_model(model, &border));
   for (Border& border : model->session->outputs()) model->outputs.add(of_model(model, &border));
@@ -231,6 +239,13 @@ MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_pa
     (*source)->file.outside.set_folder(folder_of(model_path));
     return parsed(**source);
   });
+}
+
+MSStatus MSModelBuildFromModel(MSModelHandle model, MSModelHandle other, MSContextHandle context) {
+  const auto from = find<Model>(other);
+  if (!from) return refused(kNullPointer, "the other model is NULL or was freed");
+  if (!from->session) return refused(kParameterInvalid, "the other model is not built");
+  return build(model, kMSModelTypeMindIRLite, context, [&](std::shared_ptr<Source>* source) { return *source = from->session->source(), Status(); });
 }
 
 MSStatus MSEncryptInPlace(const void* key, size_t key_len, const void* nonce, void* data, size_t data_size, void* tag) {

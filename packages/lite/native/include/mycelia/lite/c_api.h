@@ -157,6 +157,8 @@ MS_API MSStatus MSModelBuildFromFile(MSModelHandle model, const char* model_path
 /* The same for an encrypted file: AES-GCM, a key of 16, 24 or 32 bytes. The model is decrypted into memory. */
 MS_API MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context,
                                               const void* key, size_t key_len, const char* dec_mode);
+/* From the file that another model was built of: they share weights and packed constants. */
+MS_API MSStatus MSModelBuildFromModel(MSModelHandle model, MSModelHandle other, MSContextHandle context);
 /* Other shapes of the inputs, in their order; after a failure the model is as it was. */
 MS_API MSStatus MSModelResize(MSModelHandle model, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num);
 /* Inputs that are not the model's own are copied to them; `outputs` and the callbacks may be NULL. */
@@ -182,6 +184,19 @@ MS_API bool MSModelCheckSupport(MSDeviceType device, MSModelType type);
 MS_API MSStatus MSModelTimeRuns(MSModelHandle model, size_t warm_up, size_t loops, double* milliseconds);
 /* Runs it loops times, one node at a time. *node_num: places in `nodes`, which may be NULL, before; the number of nodes after. */
 MS_API MSStatus MSModelProfile(MSModelHandle model, size_t loops, MSNodeProfile* nodes, size_t* node_num);
+
+/* ---- runner: one model for many threads; its workers share weights and packed constants */
+MS_API MSRunnerHandle MSRunnerCreate(void);
+MS_API void MSRunnerDestroy(MSRunnerHandle* runner);
+MS_API MSStatus MSRunnerUpdateConfig(MSRunnerHandle runner, const char* section, const char* key, const char* value);
+/* `context` may be NULL; its threads are those of each worker. */
+MS_API MSStatus MSRunnerInit(MSRunnerHandle runner, const char* model_path, MSContextHandle context, int32_t workers_num);
+/* Descriptions, without elements; they belong to the runner. */
+MS_API MSTensorHandleArray MSRunnerGetInputs(MSRunnerHandle runner);
+MS_API MSTensorHandleArray MSRunnerGetOutputs(MSRunnerHandle runner);
+/* Called by any number of threads; waits for a free worker. Shapes may differ from call to call where the file leaves them open.
+ * *output_num: places in `outputs` before, tensors after, which are the caller's to destroy. */
+MS_API MSStatus MSRunnerPredict(MSRunnerHandle runner, MSTensorHandleArray inputs, MSTensorHandle* outputs, size_t* output_num);
 
 /* ---- tensor */
 /* `data` is copied, or NULL: then all elements are zero. NULL is returned for a dtype or shape that cannot be. */

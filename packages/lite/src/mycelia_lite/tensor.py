@@ -1,0 +1,125 @@
+"""Tensors that models read and write."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from mycelia_lite import runtime
+from mycelia_lite.enums import DataType, Format
+
+
+class Tensor:
+    """Named elements of one type: an input or output of a model, or made by hand.
+
+    `shape` has -1 for a size that is open until the model is resized.
+
+    Errors: TypeError for a `dtype` that is no DataType, ValueError for a `device` other than "cpu",
+    RuntimeError for a shape that cannot be.
+    """
+
+    def __init__(
+        self,
+        tensor: Tensor | None = None,
+        shape: Sequence[int] | None = None,
+        dtype: DataType | None = None,
+        device: str | None = None,
+    ):
+        if device not in (None, "cpu"):
+            raise ValueError(f"device must be 'cpu', but got {device!r}")
+        if tensor is not None:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"tensor must be a Tensor, but got {type(tensor).__name__}")
+            shape, dtype = tensor.shape, tensor.dtype
+        if not isinstance(dtype, DataType):
+            raise TypeError(f"dtype must be a DataType, but got {dtype!r}")
+        sizes = (ctypes.c_int64 * len(shape or ()))(*(shape or ()))
+        self._handle = runtime.library().MSTensorCreate(b"", dtype, sizes, len(sizes), None, 0)
+        if not self._handle:
+            raise RuntimeError(runtime.library().MSGetLastError().decode())
+        self._owner = None
+
+    @classmethod
+    def _of(cls, handle: int, owner: object) -> Tensor:
+        made = cls.__new__(cls)
+        made._handle, made._owner = handle, owner
+        return made
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) and self._owner is None:
+            runtime.library().MSTensorDestroy(ctypes.byref(runtime.Handle(self._handle)))
+
+    @property
+    def name(self) -> str:
+        """Its name in the model; empty for one made by hand."""
+        return runtime.library().MSTensorGetName(self._handle).decode()
+
+    @name.setter
+    def name(self, name: str) -> None:
+        runtime.check(runtime.library().MSTensorSetName(self._handle, name.encode()))
+
+    @property
+    def format(self) -> Format:
+        """The order of its axes, as the file says it."""
+        return Format(runtime.library().MSTensorGetFormat(self._handle))
+
+    @format.setter
+    def format(self, format: Format) -> None:
+        runtime.check(runtime.library().MSTensorSetFormat(self._handle, format))
+
+    @property
+    def dtype(self) -> DataType:
+        """The type of its elements."""
+        return DataType(runtime.library().MSTensorGetDataType(self._handle))
+
+    @property
+    def shape(self) -> list[int]:
+        """Its sizes."""
+        count = ctypes.c_size_t()
+        sizes = runtime.library().MSTensorGetShape(self._handle, ctypes.byref(count))
+        return [sizes[i] for i in range(count.value)]
+
+    @property
+    def element_num(self) -> int:
+        """The number of elements; -1 while a size is open."""
+        return -1 if -1 in self.shape else int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def data_size(self) -> int:
+        """Bytes of its elements."""
+        return runtime.library().MSTensorGetDataSize(self._handle)
+
+    def set_data_from_numpy(self, array: np.ndarray) -> None:
+        """Copy the elements of an array.  Errors: TypeError, RuntimeError if its type or size do not fit."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"array must be a numpy.ndarray, but got {type(array).__name__}")
+        if array.dtype != self.dtype.numpy:
+            raise RuntimeError(
+                f"tensor '{self.name}' has dtype {self.dtype.numpy}, but the array {array.dtype}"
+            )
+        if array.nbytes != self.data_size:
+            raise RuntimeError(
+                f"tensor '{self.name}' of shape {self.shape} has {self.data_size} bytes, but the array of "
+                f"shape {list(array.shape)} has {array.nbytes}"
+            )
+        array = np.ascontiguousarray(array)
+        ctypes.memmove(self._elements(), array.ctypes.data, array.nbytes)
+
+    def get_data_to_numpy(self) -> np.ndarray:
+        """A copy of the elements.  Errors: RuntimeError for an output of a model that has not run."""
+        elements = self._elements()
+        made = np.empty(self.shape, self.dtype.numpy)
+        if made.nbytes:
+            ctypes.memmove(made.ctypes.data, elements, made.nbytes)
+        return made
+
+    def _elements(self) -> int:
+        address = runtime.library().MSTensorGetMutableData(self._handle)
+        if address is None:
+            raise RuntimeError(runtime.library().MSGetLastError().decode())
+        return address
+
+    def __repr__(self) -> str:
+        return f"Tensor(name={self.name!r}, shape={self.shape}, dtype={self.dtype.name})"
