@@ -58,8 +58,8 @@ def test_unknown_and_empty_sizes_are_direct():
 
 
 def test_taps_on_padding_cost_nothing():
-    whole = convolution._direct_cycles((1, 7, 7, 512), 512, (0, 0, 2, 2))
-    padded = convolution._direct_cycles((1, 7, 7, 512), 512, SAME)
-    bare = convolution._direct_cycles((1, 9, 9, 512), 512, (0, 0, 0, 0))
+    whole = convolution.cycles("direct", (1, 7, 7, 512), 512, (0, 0, 2, 2))
+    padded = convolution.cycles("direct", (1, 7, 7, 512), 512, SAME)
+    bare = convolution.cycles("direct", (1, 9, 9, 512), 512, (0, 0, 0, 0))
     assert padded < bare
     assert whole < bare

@@ -42,6 +42,17 @@ PyObject* multiply_adds(PyObject*, PyObject* rounds) {
   Py_END_ALLOW_THREADS return PyFloat_FromDouble(operations);
 }
 
+PyObject* conv_cycles(PyObject*, PyObject* arguments) {
+  int algorithm, packs;
+  long long image[4], channels, pad[4];
+  if (!PyArg_ParseTuple(arguments, "i(LLLL)L(LLLL)p", &algorithm, image, image + 1, image + 2, image + 3, &channels, pad, pad + 1, pad + 2,
+                        pad + 3, &packs))
+    return nullptr;
+  int64_t sizes[4], pads[4];
+  for (int d = 0; d < 4; ++d) sizes[d] = image[d], pads[d] = pad[d];
+  return PyFloat_FromDouble(myc_cpu_conv_cycles(algorithm, sizes, channels, pads, packs));
+}
+
 PyMethodDef methods[] = {
     {"kernel_table", kernel_table, METH_NOARGS, "The kernel table as a capsule named 'mycelia.kernel_table'."},
     {"isa", isa, METH_NOARGS, "Name of the instruction-set variant in use: generic, avx2, avx512 or neon."},
@@ -50,6 +61,8 @@ PyMethodDef methods[] = {
     {"set_deterministic", set_deterministic, METH_O, "Whether results must not depend on the number of threads."},
     {"multiply_adds", multiply_adds, METH_O,
      "Do that many rounds of multiply-adds in registers; the number of operations, for measuring the peak."},
+    {"conv_cycles", conv_cycles, METH_VARARGS,
+     "(algorithm, (n, height, width, depth), channels, pad, packs) -> estimated cycles, see mycelia/cpu.h."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "CPU kernels of Mycelia.", -1, methods, nullptr, nullptr,

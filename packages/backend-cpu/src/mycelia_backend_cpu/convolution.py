@@ -1,17 +1,11 @@
 """Which algorithm computes a channels-last convolution, by an estimate of its cycles.
 
-A measurement would choose now this, now that one where two are close: results would differ from run to run.
-
-Only 3x3 windows of stride 1 have a choice. Winograd's F(m x m) multiplies 36 / (9 * 16) (m = 4) or
-64 / (9 * 36) (m = 6) as often as the direct form, but reads 4 or 7.1 times its weights, transforms tiles
-and computes whole ones. Estimates are cycles of one core; their constants were fitted to the kernels
-(AVX2, weights from memory, as they come in a network).
+Only 3x3 windows of stride 1 have a choice. The estimates are in native/kernels/src/choice.cc.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 
 from mycelia.engine.compile.passes import accuracy
@@ -19,8 +13,8 @@ from mycelia.engine.compile.passes.algorithms import choose
 from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.ir.sizes import hint_of
 
+_ALGORITHMS = {"direct": 0, "winograd4": 1, "winograd6": 2}  # as mycelia/cpu.h numbers them
 PANEL = 16  # output channels computed together
-VECTOR = 8  # channels transformed together
 
 #: Cycles in which 64 bytes of weights, a panel's at one k, come from memory.
 STREAM = 16.0
@@ -84,43 +78,14 @@ def choose_convolution(
 
 @functools.cache
 def _choose(x: tuple[int, ...], channels: int, pad: tuple[int, ...], constant: bool) -> str:
-    costs = {name: estimate(x, channels, pad) for name, estimate in ESTIMATES.items()}
-    if not constant:
-        for name, cycles in PACKING.items():
-            costs[name] += cycles * x[3] * channels
+    costs = {name: cycles(name, x, channels, pad, not constant) for name in _ALGORITHMS}
     return min(costs, key=costs.get)
 
 
-def _direct_cycles(x: tuple[int, ...], channels: int, pad: tuple[int, ...]) -> float:
-    n, height, width, depth = x
-
-    def taps(size, begin, end):  # of all outputs along an axis, without those on padding
-        out = size + begin + end - 2
-        return sum(max(0, min(out, size + begin - t) - max(0, begin - t)) for t in range(3))
-
-    panels = math.ceil(channels / PANEL)
-    # A panel and element of k takes a cycle a pixel and a bit, or as long as its weights need.
-    rows = n * taps(height, pad[0], pad[2]) * taps(width, pad[1], pad[3]) / 9
-    return 9 * panels * depth * max(1.1 * rows, STREAM)
-
-
-def _winograd_cycles(
-    m: int, transforms: float, caution: float, x: tuple[int, ...], channels: int, pad: tuple[int, ...]
+def cycles(
+    algorithm: str, x: tuple[int, ...], channels: int, pad: tuple[int, ...], packs: bool = False
 ) -> float:
-    n, height, width, depth = x
-    rows, columns = height + pad[0] + pad[2] - 2, width + pad[1] + pad[3] - 2
-    tiles = n * math.ceil(rows / m) * math.ceil(columns / m)
-    products = (m + 2) ** 2 * math.ceil(channels / PANEL) * depth * max(1.15 * tiles, STREAM)
-    vectors = math.ceil(depth / VECTOR) + math.ceil(channels / VECTOR)
-    return (products + tiles * vectors * transforms) * caution
+    """The estimate of one algorithm; with `packs` that of the packing of weights is in it."""
+    from mycelia_backend_cpu import _native
 
-
-#: Estimated cycles by algorithm. F(6 x 6) rounds worse than F(4 x 4): it must win clearly.
-ESTIMATES = {
-    "direct": _direct_cycles,
-    "winograd4": functools.partial(_winograd_cycles, 4, 300.0, 1.0),
-    "winograd6": functools.partial(_winograd_cycles, 6, 900.0, 1.1),
-}
-
-#: Cycles to pack the weights of one pair of channels.
-PACKING = {"direct": 9 * 1.1, "winograd4": 36 * 1.7, "winograd6": 64 * 1.7}
+    return _native.conv_cycles(_ALGORITHMS[algorithm], x, channels, pad, packs)

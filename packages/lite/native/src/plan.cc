@@ -249,7 +249,7 @@ int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<ui
   Value value;
   value.type = std::move(out);
   step.outputs = {add(std::move(value))};
-  plan_.steps.push_back({kernel, step.attributes, widened(inputs), step.outputs, node_index_});
+  plan_.steps.push_back({kernel, step.attributes, widened(inputs), step.outputs, node_index_, op});
   emitted_.push_back(std::move(step));
   return emitted_.back().outputs[0];
 }
@@ -269,7 +269,7 @@ std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& input
     value.type = std::move(outs[i]);
     made[i] = add(std::move(value));
   }
-  plan_.steps.push_back({kernel, step.attributes, widened(inputs), made, node_index_});
+  plan_.steps.push_back({kernel, step.attributes, widened(inputs), made, node_index_, op});
   step.outputs = made;
   emitted_.push_back(std::move(step));
   return made;

@@ -41,6 +41,7 @@ struct Step {
   std::vector<uint8_t> attributes;
   std::vector<int> inputs, outputs;  // values; -1: absent
   int node = -1;
+  const char* op = "";  // which the kernel is for
 };
 
 // A node as it runs: the steps [first, last) and the values of its inputs and outputs, -1 for an absent one. One whose results
@@ -198,6 +199,7 @@ class Planner {
   void make_outputs();
   bool is_tail() const;
   std::vector<bool> needed_later() const;
+  void join_steps();  // joins.cc
   void place();
 
   const ModelFile& file_;

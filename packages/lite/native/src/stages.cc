@@ -61,6 +61,7 @@ Status Planner::finish() {
   if (plan_.rest.empty() ? std::find(plan_.made.begin(), plan_.made.end(), false) != plan_.made.end()
                          : plan_.missing.empty() && plan_.activations.empty())
     return {kGraphInvalid, "an output is never made"};
+  join_steps();
   place();
   return {};
 }

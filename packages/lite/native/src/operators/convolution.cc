@@ -2,6 +2,7 @@
 // [I, kh, kw, O / group].
 #include <algorithm>
 
+#include "mycelia/cpu.h"
 #include "windows.h"
 
 namespace mycelia::lite {
@@ -11,8 +12,10 @@ using namespace schema;
 namespace {
 
 constexpr int64_t kPanel = 16;  // packs are padded to a multiple of it (ops/lowered/packed.py of core)
-constexpr int64_t kDirect = 0, kDepthwise = 3;
 constexpr int64_t kMostPositions = int64_t{1} << 40;
+
+// Elements of a pack for a pair of channels: Winograd's transformed weights, those as given, and a word about them.
+constexpr int64_t kTaps4 = 36 + 9, kTaps6 = 64 + 9, kPackEnd = 16;
 
 int64_t padded(int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
@@ -37,6 +40,21 @@ bool check_channels(Planner& p, const Type& image, const Type& w, int64_t channe
   return p.ok();
 }
 
+int64_t algorithm_of(const Type& image, int64_t outputs, int64_t group, const Windows& w) {
+  const auto all = [](const int64_t (&pair)[2], int64_t n) { return pair[0] == n && pair[1] == n; };
+  if (!all(w.kernel, 3) || !all(w.stride, 1) || !all(w.dilation, 1) || group != 1 || element_count(image.shape) == 0) return MYC_CONV_DIRECT;
+  return myc_cpu_conv_algorithm(image.shape.data(), outputs, w.pad, /*packs=*/0);
+}
+
+int64_t pack_size(int64_t algorithm, int64_t group, int64_t taps, int64_t per_group, int64_t outputs) {
+  switch (algorithm) {
+    case MYC_CONV_DEPTHWISE: return taps * padded(outputs);
+    case MYC_CONV_WINOGRAD4: return kTaps4 * per_group * padded(outputs) + kPackEnd;
+    case MYC_CONV_WINOGRAD6: return kTaps6 * per_group * padded(outputs) + kPackEnd;
+    default: return group * taps * per_group * padded(outputs / group);
+  }
+}
+
 }  // namespace
 
 OPERATOR(Conv2DFusion) {
@@ -55,11 +73,11 @@ OPERATOR(Conv2DFusion) {
 
   const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
   const bool depthwise = group == outputs && group == image.shape[3] && per_group == 1;
-  const int64_t algorithm = depthwise ? kDepthwise : kDirect;
-  const int pack = p.once("conv " + std::to_string(group), weight, [&] {
+  const int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
+  const int pack = p.once("conv " + std::to_string(group) + " " + std::to_string(algorithm), weight, [&] {
     const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
-    const int64_t size = depthwise ? taps * padded(outputs) : group * taps * per_group * padded(outputs / group);
+    const int64_t size = pack_size(algorithm, group, taps, per_group, outputs);
     return p.emit("conv_pack", {turned}, myc_conv_pack_attrs{algorithm, group, 0}, Type{w.dtype, {size}});
   });
   const int8_t activation = a.get<int8_t>(kConv2DFusion_activation_type);
@@ -117,7 +135,7 @@ OPERATOR(Conv2dTransposeFusion) {
   }
   if (!p.ok()) return;
   const bool depthwise = group == outputs && per_group == 1 && w.shape[0] == group;
-  const int64_t algorithm = depthwise ? kDepthwise : kDirect;
+  const int64_t algorithm = depthwise ? MYC_CONV_DEPTHWISE : MYC_CONV_DIRECT;
   const int pack = p.once("transposed conv " + std::to_string(group), weight, [&] {
     const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);

@@ -1,0 +1,161 @@
+// Steps that one kernel does together, found when all steps of a stage are known:
+// * a residual, then an activation behind a convolution or a product on packed weights, in its epilogue: exact;
+// * a depthwise convolution and the 1x1 convolutions around it, row by row, where what is between would leave the cache.
+// What joins has no other reader, so nothing is computed twice.
+#include <cstring>
+#include <string_view>
+
+#include "kernels.h"
+#include "mycelia/cpu.h"
+#include "mycelia/op_attrs.h"
+#include "plan.h"
+
+namespace mycelia::lite {
+
+namespace {
+
+constexpr int kResidual = 3;  // position among the inputs of conv_last and linear
+constexpr int64_t kLeastBytes = 512 << 10;  // of what is between: less stays in the second-level cache anyway
+constexpr int64_t kMostBytes = 384 << 10;  // of the rows at work: more would not stay there
+constexpr int64_t kLeastWidth = 24;  // pixels: shorter rows fill the tiles of a product badly
+
+template <class Attributes>
+Attributes read(const Step& step) {
+  Attributes a;
+  std::memcpy(&a, step.attributes.data(), sizeof(a));
+  return a;
+}
+
+template <class Attributes>
+std::vector<uint8_t> written(const Attributes& a) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&a);
+  return {bytes, bytes + sizeof(a)};
+}
+
+bool is(const Step& step, std::string_view op) { return op == step.op; }
+bool is_host(const Step& step) { return is(step, "conv_last") || is(step, "linear"); }
+
+int64_t activation_of(const Step& host) {
+  return is(host, "linear") ? read<myc_linear_attrs>(host).activation : read<myc_conv_last_attrs>(host).activation;
+}
+
+void set_activation(Step* host, int64_t activation) {
+  if (is(*host, "linear")) {
+    auto a = read<myc_linear_attrs>(*host);
+    a.activation = activation;
+    host->attributes = written(a);
+  } else {
+    auto a = read<myc_conv_last_attrs>(*host);
+    a.activation = activation;
+    host->attributes = written(a);
+  }
+}
+
+// The activation that a step is, as hosts number them; -1 if it is another op.
+int64_t activation_step(const Step& step) {
+  static constexpr std::string_view names[] = {"", "relu", "relu6", "hardswish", "silu", "sigmoid"};
+  for (int64_t i = 1; i < 6; ++i)
+    if (names[i] == step.op) return i;
+  return is(step, "gelu") ? 6 + (read<myc_gelu_attrs>(step).approximate ? 1 : 0) : -1;
+}
+
+bool is_all(const myc_ints& numbers, int64_t wanted) {
+  for (int32_t i = 0; i < numbers.n; ++i)
+    if (numbers.v[i] != wanted) return false;
+  return true;
+}
+
+bool is_depthwise(const Step& step) {
+  if (!is(step, "conv_last") || step.inputs[kResidual] >= 0) return false;
+  const auto a = read<myc_conv_last_attrs>(step);
+  return a.algorithm == MYC_CONV_DEPTHWISE && is_all(a.dilation, 1);
+}
+
+// Whether it multiplies pixel by pixel.
+bool is_point(const Step& step) {
+  if (!is(step, "conv_last")) return false;
+  const auto a = read<myc_conv_last_attrs>(step);
+  return a.algorithm == MYC_CONV_DIRECT && a.group == 1 && is_all(a.kernel, 1) && is_all(a.stride, 1) && is_all(a.pad, 0);
+}
+
+}  // namespace
+
+void Planner::join_steps() {
+  std::vector<Step>& steps = plan_.steps;
+  const std::vector<bool> kept = needed_later();
+  std::vector<int> readers(plan_.values.size(), 0), maker(plan_.values.size(), -1);
+  for (const Step& step : steps)
+    for (int i : step.inputs)
+      if (i >= 0) ++readers[plan_.values[i].root];
+  std::vector<bool> gone(steps.size(), false);
+
+  // The step that makes `value` for one reader alone; -1 if there is none in this stage.
+  const auto own_maker = [&](int value) {
+    if (value < 0 || maker[value] < 0) return -1;
+    const Value& v = plan_.values[value];
+    return v.root != value || v.outside || kept[value] || readers[value] != 1 ? -1 : maker[value];
+  };
+  // Lets `host` take the place of step `s`, where all that it reads exists.
+  const auto moved = [&](size_t s, int host, Step made) {
+    gone[host] = true;
+    made.outputs = steps[s].outputs;
+    made.node = steps[s].node;
+    steps[s] = std::move(made);
+  };
+  const auto join_epilogue = [&](size_t s) {
+    if (const int64_t activation = activation_step(steps[s]); activation >= 0) {
+      const int host = own_maker(steps[s].inputs[0]);
+      if (host < 0 || !is_host(steps[host]) || activation_of(steps[host])) return;
+      Step made = steps[host];
+      set_activation(&made, activation);
+      return moved(s, host, std::move(made));
+    }
+    if (!is(steps[s], "add")) return;
+    for (int side = 0; side < 2; ++side) {
+      const int value = steps[s].inputs[side], residual = steps[s].inputs[1 - side], host = own_maker(value);
+      if (host < 0 || !is_host(steps[host]) || activation_of(steps[host]) || steps[host].inputs[kResidual] >= 0) continue;
+      const auto shape = [&](int v) -> const std::vector<int64_t>& { return plan_.values[v].type.shape; };
+      if (shape(residual) != shape(value) || shape(steps[s].outputs[0]) != shape(value)) continue;
+      Step made = steps[host];
+      made.inputs[kResidual] = residual;
+      return moved(s, host, std::move(made));
+    }
+  };
+  const auto join_separable = [&](size_t s) {
+    const int middle = is_point(steps[s]) ? own_maker(steps[s].inputs[0]) : -1;
+    if (middle < 0 || !is_depthwise(steps[middle])) return;
+    int before = own_maker(steps[middle].inputs[0]);
+    if (before >= 0 && (!is_point(steps[before]) || steps[before].inputs[kResidual] >= 0)) before = -1;
+    const std::vector<int64_t>&source = plan_.values[steps[middle].inputs[0]].type.shape, &result = plan_.values[steps[middle].outputs[0]].type.shape;
+    const auto deep = read<myc_conv_last_attrs>(steps[middle]), project = read<myc_conv_last_attrs>(steps[s]);
+    const int64_t rows = 2 * result[2] * result[3] + (before < 0 ? 0 : (deep.kernel.v[0] + deep.stride.v[0]) * source[2] * source[3]);
+    const int64_t between = element_count(result) + (before < 0 ? 0 : element_count(source));
+    if (std::min(source[2], result[2]) < kLeastWidth || 4 * between < kLeastBytes || 4 * rows > kMostBytes) return;
+    Step made = steps[middle];
+    made.kernel = kernels().find("conv_last_separable", {MYC_F32});
+    made.op = "conv_last_separable";
+    const std::vector<int> expand = before < 0 ? std::vector<int>{steps[middle].inputs[0], -1, -1} : steps[before].inputs;
+    made.inputs = {expand[0], steps[middle].inputs[1], steps[s].inputs[1], steps[middle].inputs[2], steps[s].inputs[2], steps[s].inputs[kResidual],
+                   expand[1], expand[2]};
+    made.attributes = written(myc_conv_last_separable_attrs{deep.channels, project.channels, deep.kernel, deep.stride, deep.pad,
+                                                            before < 0 ? 0 : activation_of(steps[before]), deep.activation, project.activation});
+    if (before >= 0) gone[before] = true;
+    moved(s, middle, std::move(made));
+  };
+
+  const auto pass = [&](const auto& join) {
+    for (size_t s = 0; s < steps.size(); ++s) {
+      if (gone[s]) continue;
+      join(s);
+      for (int o : steps[s].outputs) maker[o] = static_cast<int>(s);
+    }
+  };
+  pass(join_epilogue);
+  pass(join_separable);  // when it is known what follows a convolution
+  size_t left = 0;
+  for (size_t s = 0; s < steps.size(); ++s)
+    if (!gone[s]) std::swap(steps[left++], steps[s]);
+  steps.resize(left);
+}
+
+}  // namespace mycelia::lite
