@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 import mycelia as ms
 import mycelia_lite as mslite
 from mycelia_lite.cli import app
-from mycelia_lite.converter import ConversionError, comparison, convert, fusions, storage
+from mycelia_lite.converter import ConversionError, comparison, convert, optimise, storage
 from mycelia_lite.converter.comparison import distance
+from mycelia_lite.converter.optimise.registry import PASSES
 from mycelia_lite.converter.rules import RULES
 from mycelia_lite.format import Table, read
 
@@ -77,16 +78,16 @@ def test_the_first_node_of_a_wrong_rule_is_named(tmp_path, write_mindir, monkeyp
 
 
 def test_a_wrong_fusion_is_named(lenet, tmp_path, monkeypatch):
-    right = fusions.FUSIONS["ConvActivationFusion"]
+    (right,) = PASSES["ConvActivationFusion"]
 
-    def wrong(model):
-        count = right(model)
-        for node in model.nodes:
-            if node.primitive.kind == "Conv2DFusion":
-                node.primitive.activation_type = "RELU6" if count else node.primitive.activation_type
+    def wrong(graph):
+        count = right(graph)
+        for node in graph.nodes:
+            if node.kind == "Conv2DFusion":
+                node.op.activation_type = "RELU6" if count else node.op.activation_type
         return count
 
-    monkeypatch.setitem(fusions.FUSIONS, "ConvActivationFusion", wrong)
+    monkeypatch.setitem(PASSES, "ConvActivationFusion", [wrong])
     monkeypatch.setattr(comparison.trial, "draw", lambda shapes, dtypes: [1e3 * lenet[1][:1]])
     text = failed(MINDIR, lenet[0], str(tmp_path / "n"))
     assert "a fusion, a border or the storage of the constants does it" in text
@@ -124,7 +125,7 @@ def test_distance(found, want, expected):
 
 
 def test_a_ms_file_is_converted_again(lenet, tmp_path):
-    whole = convert(MINDIR, lenet[0], str(tmp_path / "a"), without_fusions=tuple(fusions.FUSIONS)).path
+    whole = convert(MINDIR, lenet[0], str(tmp_path / "a"), without_fusions=tuple(optimise.RULES)).path
     made = convert(MSLITE, whole, str(tmp_path / "b"), {"x": [6, 1, 32, 32]}, weight_fp16=True, check=True)
     assert made.fusions["ConvActivationFusion"] == 2 and made.departures[0].engine == "the file itself"
     model = read(made.path)

@@ -240,7 +240,7 @@ def test_a_normalization_stays_where_its_input_is_used_twice(tmp_path):
     net = Net()
     trained(net)
     kinds, made = compare(net, tmp_path, [IMAGE])
-    assert kinds["FusedBatchNorm"] == 1 and made.fusions["ConvBatchNormFusion"] == 0
+    assert kinds["ScaleFusion"] == 1 and made.fusions["ConvBatchNormFusion"] == 0
 
 
 def test_a_fold_that_is_not_finite_is_left(tmp_path):

@@ -15,7 +15,7 @@ from mycelia_lite.cli import app
 from mycelia_lite.commands.convert import convert as command
 from mycelia_lite.converter import Code, ConversionError, convert, trial
 from mycelia_lite.converter.config import MODEL_KEYS
-from mycelia_lite.converter.fusions import FUSIONS
+from mycelia_lite.converter.optimise import RULES
 from mycelia_lite.converter.options import READERS
 from mycelia_lite.format import read
 
@@ -108,7 +108,7 @@ def test_one_run_converts_several_models(lenet, tmp_path):
         assert read(tmp_path / f"n{n}.ms").allTensors[0].dims == [n, 1, 32, 32]
 
 
-@pytest.mark.parametrize("off", ["disable_fusion=on", f"fusion_blacklists={','.join(FUSIONS)}"])
+@pytest.mark.parametrize("off", ["disable_fusion=on", f"fusion_blacklists={','.join(RULES)}"])
 def test_fusions_are_switched_off_by_the_file(lenet, tmp_path, off):
     (tmp_path / "c.cfg").write_text(f"[registry]\n{off}\n")
     made = mslite.Converter().convert(

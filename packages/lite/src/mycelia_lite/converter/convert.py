@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import borders, config, fusions, obstacles, storage, trial
+from mycelia_lite.converter import borders, config, obstacles, optimise, storage, trial
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import IMPORTERS, mslite
@@ -20,10 +20,16 @@ from mycelia_lite.enums import FmkType
 
 @dataclass(frozen=True)
 class Report:
-    """What a conversion did: the file, how often each fusion fired, and what `check` found."""
+    """What a conversion did.
+
+    `fusions`: how often each rule of the optimiser fired; `transposes`: how many there were before it and are
+    after it; `parts`: names of the nodes that each fused node stands for; `departures`: what `check` found.
+    """
 
     path: str
     fusions: Mapping[str, int]
+    transposes: tuple[int, int]
+    parts: Mapping[str, tuple[str, ...]]
     departures: Sequence[Departure] = ()
 
 
@@ -66,7 +72,7 @@ def run(job: Job) -> Report:
     check(job)
     model, comparison = _imported(job)
     written = model.copy() if comparison else model
-    fired = _finish(model, job)
+    done = _finish(model, job)
     if job.options.infer:
         trial.run(model)
     departures: Sequence[Departure] = ()
@@ -74,20 +80,24 @@ def run(job: Job) -> Report:
         try:
             departures = comparison.run(model, written)
         except ConversionError as error:
-            if guilty := _guilty(job, comparison, written, [name for name, count in fired.items() if count]):
+            fired = [name for name, count in done.fired.items() if count]
+            if guilty := _guilty(job, comparison, written, fired):
                 error.args = (f"{error.args[0]}; without {guilty} it does not depart",)
             raise
     storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
-    return Report(job.path, fired, departures)
+    return Report(job.path, done.fired, done.transposes, done.parts, departures)
 
 
-def _finish(model: ms_format.Table, job: Job, without: Collection[str] = ()) -> Mapping[str, int]:
-    """Borders, fusions but those in `without`, and storage, in place; how often each fusion fired."""
+def _finish(model: ms_format.Table, job: Job, without: Collection[str] = ()) -> optimise.Optimised:
+    """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did."""
     borders.run(model, job.framework, job.options)
-    fired = fusions.run(model, (*job.options.without_fusions, *without))
+    known = None
+    if job.framework is FmkType.MSLITE:  # its shapes are the file's, unless inputShape led to new ones
+        known = 1 if job.options.input_shape else 0
+    done = optimise.run(model, (*job.options.without_fusions, *without), known)
     if job.options.weight_fp16:
         storage.halve(model)
-    return fired
+    return done
 
 
 def _guilty(job: Job, comparison: Check, written: ms_format.Table, fired: Sequence[str]) -> str:
@@ -126,9 +136,9 @@ def check(job: Job) -> None:
     if os.path.isdir(job.path) or os.path.isdir(job.output_file):
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"the output file {job.output_file} is a folder")
     for name in job.options.without_fusions:
-        if name not in fusions.FUSIONS:
+        if name not in optimise.RULES and name not in optimise.ABSENT:
             raise ConversionError(
-                Code.INPUT_PARAM_INVALID, f"no fusion is called '{name}': there are {sorted(fusions.FUSIONS)}"
+                Code.INPUT_PARAM_INVALID, f"no fusion is called '{name}': there are {sorted(optimise.RULES)}"
             )
     if job.options.decrypt_key and job.framework is not FmkType.MINDIR:
         raise ConversionError(
@@ -213,5 +223,5 @@ def with_fusions(options: Options, settings: config.Config) -> Options:
     """The options without the fusions that `optimize` or a configuration file leaves out."""
     left_out = settings.without_fusions
     if left_out is None or options.optimize == "none":
-        return replace(options, without_fusions=tuple(fusions.FUSIONS))
+        return replace(options, without_fusions=tuple(optimise.RULES))
     return replace(options, without_fusions=(*options.without_fusions, *left_out))

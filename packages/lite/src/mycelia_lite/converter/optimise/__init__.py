@@ -1,0 +1,168 @@
+"""The offline optimiser: rules on the nodes of a file, by the names of MindSpore Lite's passes.
+
+`RULES` has the names in the order in which they run; `run` repeats them until nothing changes. A rule stands
+in the file of its family, registered by a decorator of `registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mycelia_lite.converter.optimise import (  # noqa: F401
+    activations,
+    convolution,
+    normalization,
+    products,
+    reductions,
+    redundant,
+    scale,
+    shapes,
+    slices,
+)
+from mycelia_lite.converter.optimise.graph import FileGraph
+from mycelia_lite.converter.optimise.registry import PASSES
+from mycelia_lite.format import Table
+
+#: Names of the rules, in the order in which they run.
+RULES = (
+    "ConstFoldPass", "RemoveTransitivityOp", "ReduceSameOpInHorizon",
+    # spellings of one operator by several
+    "SigmoidMulFusion", "HardSwishFusion", "OnnxGeLUFusion", "TfGeLUFusion", "OnnxLayerNormFusion",
+    "OnnxLayerNormFusion2",
+    "TfNormFusion", "PReLUFusion",
+    # what only renames or moves elements
+    "SqueezeExpandDimsFusion", "AblateReshapeLikeOp", "SqueezeFusion", "ExpandDimsReshapeFusion",
+    "ReshapeReshapeFusion",
+    "ReshapeShapeFusion", "TransposeGatherFusion", "TransposeFusion", "ReshapeTransposeFusion",
+    "CastFusionPass",
+    "ConcatConcatFusion", "StridedSliceFusion", "SliceSliceFusion", "SlicePreposeFusion",
+    # convolutions and products
+    "ConvPadFusion", "ConvBiasaddFusion", "ConvBatchNormFusion", "ConvScaleFusion", "ConvConvFusion",
+    "TensorDotFusion",
+    "BatchMatMulFusion", "TransposeMatMulFusion", "TileMatMulFusion", "MatMulAddFusion",
+    "FullconnectedAddFusion",
+    "MatMulMulFusion", "FullConnectedFusion", "ReshapeReduceFusion", "MulReduceFusion", "ReduceStackFusion",
+    # what is left of normalizations, and activations
+    "BatchNormToScaleFusion", "MulAddFusion", "ScaleScaleFusion", "ActivationFusion", "ConvActivationFusion",
+    "MatMulActivationFusion", "ScaleActivationFusion", "AddConcatActivationFusion", "AddActivationFusion",
+    "MulActivationFusion",
+)  # fmt: skip
+
+#: Passes of MindSpore Lite that are no rules here, with the reason: a list of rules to leave out may have them.
+_TUPLES = "values of tuples are tensors of their own"
+_SHAPES = "importers compute what depends on shapes"
+_LOOPS = "loops with the body of a cell stay loops"
+_ATTENTION = "there are no fusions of attention and encoder layers"
+ABSENT = {
+    "ConvTupleGetItemFusion": _TUPLES,
+    "ConvTupleActivationFusion": _TUPLES,
+    "ResizeFusion1": _SHAPES,
+    "ResizeFusion2": _SHAPES,
+    "TfliteLstmCellFusion": _LOOPS,
+    "TfLstmCellFusion": _LOOPS,
+    "TfBidirectionGruFusion": _LOOPS,
+    "TfliteRelPosMultiHeadAttentionFusion": _ATTENTION,
+    "MultiHeadAttentionFusion": _ATTENTION,
+    "EncoderLayerFusion": _ATTENTION,
+    "DecoderLayerFusion": _ATTENTION,
+    "AffineFusion": "the runtime has no Affine",
+    "AffineActivationFusion": "the runtime has no Affine",
+    "GLUFusion": "the runtime has no GLU",
+    "GroupNormFusion": "the runtime has no GroupNormFusion",
+}
+
+#: Rules that look at no shapes between the nodes, which files of unknown origin may lack.
+SHAPELESS = {
+    "ActivationFusion", "ConvActivationFusion", "MatMulActivationFusion", "ScaleActivationFusion",
+    "AddConcatActivationFusion", "AddActivationFusion", "MulActivationFusion", "ConvBiasaddFusion",
+    "MatMulAddFusion", "FullconnectedAddFusion",
+}  # fmt: skip
+
+_ROUNDS = 8  # rules feed one another; each makes the graph smaller, so few rounds are ever needed
+
+
+@dataclass
+class Optimised:
+    fired: dict[str, int]
+    transposes: tuple[int, int]
+    parts: dict[str, tuple[str, ...]]
+
+
+def run(model: Table, without: Collection[str] = (), known: int | None = None) -> Optimised:
+    """Apply all rules but those named, in place.
+
+    `known`: how many of the first subgraphs have tensors with right shapes, all if it is None.
+    Errors: ValueError for unknown names.
+    """
+    unknown = sorted(set(without) - set(RULES) - set(ABSENT))
+    if unknown:
+        raise ValueError(f"no fusion is called {unknown}: there are {sorted(RULES)}")
+    before = _transposes(model)
+    fired = dict.fromkeys(RULES, 0)
+    graphs = _graphs(model)
+    for i, graph in enumerate(graphs):
+        graph.drop_unused()
+        here = RULES if known is None or i < known else [name for name in RULES if name in SHAPELESS]
+        for _ in range(_ROUNDS):
+            total = sum(fired.values())
+            for name in here:
+                if name not in without:
+                    fired[name] += sum(one(graph) for one in PASSES[name])
+            if sum(fired.values()) == total:
+                break
+    _write_back(model, graphs)
+    parts = {n.name: n.parts for g in graphs for n in g.nodes if n.parts}
+    return Optimised(fired, (before, _transposes(model)), parts)
+
+
+def _transposes(model: Table) -> int:
+    return sum(n.primitive.kind == "Transpose" for n in model.nodes)
+
+
+def _graphs(model: Table) -> list[FileGraph]:
+    """The subgraphs of a model; what one of them reads of another stays there."""
+    if not model.subGraph:
+        whole = Table("SubGraph", inputIndices=model.inputIndex, outputIndices=model.outputIndex)
+        whole.nodeIndices = list(range(len(model.nodes)))
+        model.subGraph = [whole]
+    subgraphs, tensors = model.subGraph, model.allTensors
+    nodes = [[model.nodes[int(i)] for i in s.nodeIndices] for s in subgraphs]
+    named = [
+        {int(t) for n in part for t in (*n.inputIndex, *n.outputIndex)}
+        | {int(t) for t in (*s.inputIndices, *s.outputIndices)}
+        for s, part in zip(subgraphs, nodes)
+    ]
+    border = {int(t) for t in (*model.inputIndex, *model.outputIndex)}
+    graphs = []
+    for k, (s, part) in enumerate(zip(subgraphs, nodes)):
+        others = set().union(*(n for i, n in enumerate(named) if i != k))
+        pinned = {int(t) for t in s.outputIndices} | border | others
+        graphs.append(FileGraph(tensors, part, [*s.inputIndices, *model.inputIndex], pinned))
+    return graphs
+
+
+def _write_back(model: Table, graphs: list[FileGraph]) -> None:
+    """The nodes that are left, and the tensors that they use, under new numbers."""
+    nodes = [n for g in graphs for n in g.nodes]
+    used = {i for n in nodes for i in (*n.inputs, *n.outputs)}
+    used |= {int(i) for i in (*model.inputIndex, *model.outputIndex)}
+    for s in model.subGraph:
+        used |= {int(i) for i in (*s.inputIndices, *s.outputIndices)}
+    place = {old: new for new, old in enumerate(sorted(used))}
+
+    def moved(tensors):
+        return [place[int(i)] for i in tensors]
+
+    model.allTensors = [t for i, t in enumerate(graphs[0].tensors) if i in used]
+    written = []
+    for s, g in zip(model.subGraph, graphs):
+        s.nodeIndices = list(range(len(written), len(written) + len(g.nodes)))
+        s.inputIndices, s.outputIndices = moved(s.inputIndices), moved(s.outputIndices)
+        own = {place[i] for n in g.nodes for i in (*n.inputs, *n.outputs)}
+        s.tensorIndices = sorted(own | set(s.inputIndices) | set(s.outputIndices))
+        for n in g.nodes:
+            n.inputs, n.outputs = moved(n.inputs), moved(n.outputs)
+            written.append(n.written())
+    model.nodes = written
+    model.inputIndex, model.outputIndex = moved(model.inputIndex), moved(model.outputIndex)
