@@ -96,7 +96,8 @@ def convert(
         for job in list(jobs(texts, texts.pop("configFile", ""))):
             report = run(job)
             fired = ", ".join(f"{name} {count}" for name, count in report.fusions.items() if count)
-            typer.echo(f"{report.path}: fused {fired or 'nothing'}")
+            turns = "{} Transposes before, {} after".format(*report.transposes)
+            typer.echo(f"{report.path}: fused {fired or 'nothing'}; {turns}")
             for d in report.departures:
                 typer.echo(f"output '{d.name}' departs by {d.greatest:.2g} from {d.engine}")
     except ConversionError as error:

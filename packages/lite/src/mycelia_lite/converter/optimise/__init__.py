@@ -49,11 +49,11 @@ RULES = (
     "MulActivationFusion",
 )  # fmt: skip
 
-#: Passes of MindSpore Lite that are no rules here, with the reason: a list of rules to leave out may have them.
 _TUPLES = "values of tuples are tensors of their own"
 _SHAPES = "importers compute what depends on shapes"
 _LOOPS = "loops with the body of a cell stay loops"
 _ATTENTION = "there are no fusions of attention and encoder layers"
+#: Passes of MindSpore Lite that are no rules here, and why: a list of rules to leave out may name them.
 ABSENT = {
     "ConvTupleGetItemFusion": _TUPLES,
     "ConvTupleActivationFusion": _TUPLES,
