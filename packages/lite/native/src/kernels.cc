@@ -13,10 +13,12 @@
   int32_t myc_cpu_##op##_##suffix##_avx512(const myc_call*);  \
   int32_t myc_cpu_##op##_##suffix##_neon(const myc_call*);
 #define LITE_KERNEL_WIDE LITE_KERNEL
+#define LITE_KERNEL_PLAIN(op, suffix, dtypes) int32_t myc_cpu_##op##_##suffix(const myc_call*);
 extern "C" {
 #include "kernels.def"
 }
 #undef LITE_KERNEL
+#undef LITE_KERNEL_PLAIN
 
 namespace mycelia::lite {
 
@@ -31,11 +33,14 @@ struct Variant {
 
 #ifdef MYC_WITH_GENERIC
 #define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix, 0},
+#define LITE_KERNEL_PLAIN LITE_KERNEL
 const myc_kernel kGeneric[] = {
 #include "kernels.def"
 };
 #undef LITE_KERNEL
+#undef LITE_KERNEL_PLAIN
 #endif
+#define LITE_KERNEL_PLAIN(op, suffix, dtypes)
 #ifdef MYC_WITH_NEON
 #define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_neon, 0},
 const myc_kernel kNeon[] = {
