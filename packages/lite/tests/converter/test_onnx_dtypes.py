@@ -65,3 +65,17 @@ def test_products_of_float64_and_integers_keep_all_digits(tmp_path):
     a, b = (random.integers(-(2**40), 2**40, size) for size in ((3, 4), (4, 2)))
     close(answers(tmp_path, "MatMul", [a, b])[0], a @ b)
     close(answers(tmp_path, "Det", [x[:, :, :3]])[0], np.linalg.det(x[:, :, :3]), 1e-12)
+
+
+def test_convolution_of_float16_with_weights_that_are_constants_or_data(tmp_path):
+    random = np.random.default_rng(0)
+    x, w = (random.normal(size=s).astype(np.float16) for s in ((1, 3, 6, 6), (4, 3, 3, 3)))
+    wide = x.astype(np.float32)
+    wanted = np.zeros((1, 4, 4, 4), np.float32)
+    for i in range(3):
+        for j in range(3):
+            wanted += np.einsum(
+                "nchw,oc->nohw", wide[:, :, i : i + 4, j : j + 4], w[:, :, i, j].astype(np.float32)
+            )
+    for constants in ((1,), ()):
+        close(answers(tmp_path, "Conv", [x, w], constants=constants)[0], wanted.astype(np.float16), 2e-3)

@@ -121,8 +121,7 @@ MSStatus MSTensorSetData(MSTensorHandle handle, void* data) {
   if (!tensor->session) return guarded(set);
   return alone(*tensor->session, [&] {
     set();
-    tensor->session->rebind();
-    return Status();
+    return tensor->session->bind();
   });
 }
 const void* MSTensorGetData(MSTensorHandle tensor) { return elements(tensor); }

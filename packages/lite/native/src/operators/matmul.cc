@@ -65,7 +65,7 @@ OPERATOR(MatMulFusion) {
   const int a = p.input(0), b = p.input(1), bias = p.optional_input(2);
   const bool transpose_a = t.get<uint8_t>(kMatMulFusion_transpose_a), transpose_b = t.get<uint8_t>(kMatMulFusion_transpose_b);
   const int8_t activation = t.get<int8_t>(kMatMulFusion_activation_type);
-  const bool packed = p.constant(b) && p.type(b).rank() == 2 && !transpose_a;
+  const bool packed = p.constant(b) && p.type(b).rank() == 2 && p.type(b).dtype == MYC_F32 && !transpose_a;
   p.set_output(0, packed ? linear(p, a, b, transpose_b, bias, activation) : product(p, a, b, transpose_a, transpose_b, bias, activation));
 }
 

@@ -34,13 +34,14 @@ int32_t product(const myc_call* call) {
     const T* p = in<T>(call, 0) + matrix_of(x, batch) * rows * depth + (a.transpose_a ? i : i * depth);
     const T* q = in<T>(call, 1) + matrix_of(w, batch) * depth * columns;
     const int64_t step_p = a.transpose_a ? rows : 1;
-    for (int64_t j = 0; j < columns; ++j) {
-      const T* column = q + (a.transpose_b ? j * depth : j);
-      const int64_t step_q = a.transpose_b ? 1 : columns;
-      Sum sum = 0;
-      for (int64_t k = 0; k < depth; ++k) sum += static_cast<Sum>(p[k * step_p]) * static_cast<Sum>(column[k * step_q]);
-      out<T>(call)[row * columns + j] = static_cast<T>(sum);
+    std::vector<Sum> sums(static_cast<size_t>(columns));
+    for (int64_t k = 0; k < depth; ++k) {
+      const Sum factor = static_cast<Sum>(p[k * step_p]);
+      const T* other = q + (a.transpose_b ? k : k * columns);
+      const int64_t step_q = a.transpose_b ? depth : 1;
+      for (int64_t j = 0; j < columns; ++j) sums[j] += factor * static_cast<Sum>(other[j * step_q]);
     }
+    for (int64_t j = 0; j < columns; ++j) out<T>(call)[row * columns + j] = static_cast<T>(sums[j]);
   });
   return MYC_OK;
 }

@@ -27,7 +27,7 @@ def _pads(values) -> list[int]:
 def _conv(w: Writer, node: Node) -> None:
     x, weight, bias = node.inputs
     spatial = x.type.rank - 2
-    if spatial not in (1, 2) or not weight.is_constant:
+    if spatial not in (1, 2) or not weight.is_constant or x.type.dtype.np not in (np.float32, np.float16):
         customs.conv(w, node)
         return
     outputs, per_group, *kernel = weight.type.shape

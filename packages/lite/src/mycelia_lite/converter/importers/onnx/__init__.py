@@ -22,14 +22,18 @@ from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.onnx import (
     activations,
     arrays,
+    attention,
     elementwise,
     indices,
+    losses,
+    microsoft,
     norms,
     products,
     quantized,
     recurrent,
     reductions,
     resize,
+    signal,
     sizes,
     windows,
 )
@@ -39,8 +43,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, elementwise, indices, norms, products, quantized, recurrent,
-    reductions, resize, windows,
+    activations, arrays, attention, elementwise, indices, losses, microsoft, norms, products, quantized,
+    recurrent, reductions, resize, signal, windows,
 )  # fmt: skip
 
 # What core raises for arguments that do not fit, and what attributes of wrong types lead to.
@@ -118,7 +122,7 @@ class _Model:
         missing: dict[str, str] = {}
         for node in self._nodes(self.message.graph.node, set()):
             kind = node.op_type if not _domain(node.domain) else f"{node.domain}.{node.op_type}"
-            if _domain(node.domain) or (kind not in OPERATORS and kind not in _CONTROL):
+            if kind not in OPERATORS and kind not in _CONTROL:
                 missing.setdefault(kind, node.name or _label(node))
         if missing and not obstacles.are_collected():
             listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))

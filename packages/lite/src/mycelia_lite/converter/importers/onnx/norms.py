@@ -47,7 +47,7 @@ def _wide(call: Call, dtype: Any) -> Any:
     return dtype if dtype == ms.float64 else ms.float32
 
 
-def _normalized(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
+def normalized(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
     """(x with mean 0 and variance 1 along axes, the mean, 1 / the standard deviation)."""
     mean = ops.mean(x, axes, True)
     centered = ops.sub(x, mean)
@@ -71,7 +71,7 @@ def _layer_norm(call, x, scale, bias=None):
         if shape_of(scale) == shape and bias is not None and shape_of(bias) == shape:
             return ops.layer_norm(x, shape, scale, bias, epsilon)
     wide = cast(x, _wide(call, x.dtype))
-    y, mean, inverse = _normalized(wide, tuple(range(axis, x.ndim)), epsilon)
+    y, mean, inverse = normalized(wide, tuple(range(axis, x.ndim)), epsilon)
     y = ops.mul(cast(y, x.dtype), scale)
     return (y if bias is None else ops.add(y, bias)), mean, inverse
 
@@ -90,7 +90,7 @@ def _rms_norm(call, x, scale):
 @operator("InstanceNormalization")
 def _instance_norm(call, x, scale, bias):
     wide = cast(x, _wide(call, x.dtype))
-    y, *_ = _normalized(wide, tuple(range(2, x.ndim)), call.get("epsilon", 1e-5))
+    y, *_ = normalized(wide, tuple(range(2, x.ndim)), call.get("epsilon", 1e-5))
     y = cast(y, x.dtype)
     return ops.add(ops.mul(y, along(scale, 1, x.ndim)), along(bias, 1, x.ndim))
 
@@ -105,7 +105,7 @@ def _group_norm(call, x, scale, bias):
     if c % groups:
         raise call.attribute("num_groups", f"there are {c} channels")
     wide = ops.reshape(cast(x, _wide(call, x.dtype)), (n, groups, c // groups, *size))
-    y, *_ = _normalized(wide, tuple(range(2, wide.ndim)), epsilon)
+    y, *_ = normalized(wide, tuple(range(2, wide.ndim)), epsilon)
     y = cast(y, x.dtype)
     if call.version < 21:
         y = ops.add(ops.mul(y, along(scale, 1, y.ndim)), along(bias, 1, y.ndim))

@@ -18,6 +18,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.file import dtype_of
+from mycelia_lite.converter.importers.onnx.windows import convolved
 
 
 def _spread(call: Call, x: Any, parameter: Any) -> Any:
@@ -53,9 +54,85 @@ def _quantize(call, x, scale, zero=None):
     dtype = zero.dtype if zero is not None else dtype_of(number, "the result") if number else ms.uint8
     if dtype.is_floating:
         raise call.fail(f"a quantized form of type {dtype}")
+    y = ops.div(cast(x, scale.dtype), _spread(call, x, scale))
+    return rounded(y, None if zero is None else _spread(call, x, zero), dtype)
+
+
+def rounded(y: Any, zero: Any, dtype: Any) -> Any:
+    """y rounded to even plus the zero point, kept within the integers of `dtype`."""
     limits = np.iinfo(dtype.np)
-    y = ops.round(ops.div(cast(x, scale.dtype), _spread(call, x, scale)))
+    y = ops.round(y)
     if zero is not None:
-        y = ops.add(y, cast(_spread(call, x, zero), y.dtype))
+        y = ops.add(y, cast(zero, y.dtype))
     y = ops.maximum(ops.minimum(y, scalar(limits.max, y)), scalar(limits.min, y))
     return cast(y, dtype)
+
+
+def dynamic(x: Any) -> tuple[Any, Any, Any]:
+    """(x as uint8, the scale, the zero point), from the range of x with 0 in it."""
+    axes = tuple(range(x.ndim))
+    high = ops.maximum(ops.amax(x, axes), scalar(0, x))
+    low = ops.minimum(ops.amin(x, axes), scalar(0, x))
+    scale = ops.div(ops.sub(high, low), scalar(255, x))
+    safe = ops.where(ops.equal(scale, scalar(0, scale)), scalar(1, scale), scale)
+    zero = rounded(ops.div(ops.neg(low), safe), None, ms.uint8)
+    return rounded(ops.div(x, safe), zero, ms.uint8), scale, zero
+
+
+@operator("DynamicQuantizeLinear")
+def _dynamic(call, x):
+    return dynamic(x)
+
+
+def _centered(x: Any, zero: Any, axis: int | None) -> Any:
+    """x - zero in int32; a vector of zeros lies along `axis`."""
+    wide = cast(x, ms.int32)
+    if zero is None:
+        return wide
+    shape, zero = shape_of(zero), cast(zero, ms.int32)
+    if len(shape) == 1 and shape != (1,) and axis is not None:
+        return ops.sub(wide, along(zero, axis, x.ndim))
+    return ops.sub(wide, zero if len(shape) > 1 else ops.reshape(zero, ()))
+
+
+def integer_product(call: Call, a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
+    """The exact product of matrices of 8-bit integers in int32; zeros are one or one a row or column."""
+    left = _centered(a, a_zero, max(a.ndim - 2, 0))
+    return ops.matmul(left, _centered(b, b_zero, b.ndim - 1))
+
+
+@operator("MatMulInteger")
+def _matmul_integer(call, a, b, a_zero=None, b_zero=None):
+    return integer_product(call, a, b, a_zero, b_zero)
+
+
+@operator("QLinearMatMul")
+def _quantized_matmul(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
+    product = cast(integer_product(call, a, b, a_zero, b_zero), ms.float32)
+    left = _factor(a_scale, max(a.ndim - 2, 0), a.ndim)
+    factor = ops.mul(left, _factor(b_scale, b.ndim - 1, b.ndim))
+    y = ops.mul(product, ops.div(cast(factor, ms.float32), cast(y_scale, ms.float32)))
+    return rounded(y, y_zero, y_zero.dtype)
+
+
+def _factor(scale: Any, axis: int, rank: int) -> Any:
+    """A scale as float32 that broadcasts: one number, or one for each index of an axis."""
+    shape, scale = shape_of(scale), cast(scale, ms.float32)
+    if shape in ((), (1,)):
+        return ops.reshape(scale, ())
+    return along(scale, axis, rank) if len(shape) == 1 else scale
+
+
+@operator("ConvInteger")
+def _conv_integer(call, x, w, x_zero=None, w_zero=None):
+    """Sums of products of 8-bit integers, exact in int32."""
+    return convolved(call, _centered(x, x_zero, None), _centered(w, w_zero, 0))
+
+
+@operator("QLinearConv")
+def _quantized_conv(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None):
+    sums = convolved(call, _centered(x, x_zero, None), _centered(w, w_zero, 0))
+    if bias is not None:
+        sums = ops.add(sums, along(bias, 1, x.ndim))
+    factor = ops.div(ops.mul(x_scale, _factor(w_scale, 1, x.ndim)), y_scale)
+    return rounded(ops.mul(cast(sums, ms.float32), factor), y_zero, y_zero.dtype)

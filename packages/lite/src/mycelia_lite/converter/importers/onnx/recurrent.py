@@ -147,7 +147,7 @@ def _blocks(value: Any, order: tuple[int, ...], hidden: int) -> Any:
 
 
 @operator("LSTM")
-def _lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
+def lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
     """Gates lie in the order input, output, forget, cell."""
     layer = _Layer(call, ("Sigmoid", "Tanh", "Tanh"))
     coupled = call.get("input_forget", 0)

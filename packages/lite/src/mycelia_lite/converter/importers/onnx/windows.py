@@ -70,7 +70,7 @@ def _kernel_of(call: Call, weight: Any) -> tuple[int, ...]:
 
 
 @operator("Conv")
-def _conv(call, x, weight, bias=None):
+def convolved(call, x, weight, bias=None):
     rank = _spatial(call, x)
     kernel = _kernel_of(call, weight)
     strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
