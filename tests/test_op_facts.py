@@ -8,12 +8,14 @@ from pathlib import Path
 from mycelia.ops.define import find, registry
 
 ROOT = Path(__file__).parents[1] / "packages" / "core" / "src" / "mycelia"
-MOST = 4  # files that name an op, its own among them
+MOST = 5  # files that name an op: its own, the rules of two formats, two more
 
 #: Folders whose tables are their public names, or the formats' (a name of an operator and what it becomes).
 FACES = ("faces", "ops/functional.py", "ops/hybrid.py", "nn/activation.py", "nn/class_losses.py", "names.py")
 #: Texts that are choices of an attribute or names of methods far more often than names of ops.
-WORDS = frozenset("all any where sum mean prod real round log linear conj split unique inverse stack".split())
+WORDS = frozenset(
+    "all any ceil where sum mean prod real round log linear conj split unique inverse stack".split()
+)
 #: Ops that passes of the compiler, tracing and the formats look for, and why.
 EXCEPTIONS = {
     "arithmetic and shapes: patterns that simplification, attention and fusion look for, Python's operators":
@@ -107,7 +109,8 @@ def test_the_exceptions_are_ops():
 def test_mish_and_layer_norm_stand_in_one_block():
     found = count(_sources())
     assert found["mish"] == {"engine/ops"}
-    assert found["layer_norm"] <= {"engine/ops", "io/mindir/rules/normalization.py"}
+    rules = {"io/mindir/rules/normalization.py", "io/onnx/rules/layers.py"}
+    assert found["layer_norm"] <= {"engine/ops", *rules}
 
 
 def _lists(tree: ast.Module, names: set[str]):
@@ -157,7 +160,7 @@ def test_no_list_of_operators_in_what_reads_and_writes_files():
     found = {
         file: sorted(set(_lists(tree, names)) - _exported(tree))
         for file, tree in _sources()
-        if file.startswith(("io/", "engine/"))
+        if file.startswith(("io/", "engine/")) and file != "io/onnx/types.py"  # of ONNX's own operators
     }
     assert {file: lines for file, lines in found.items() if lines} == {}
     assert list(_lists(ast.parse("STYLE = ('LRN', 'Mish', 'SeLU', 'Tril', 'Stack')"), names)) == [1]

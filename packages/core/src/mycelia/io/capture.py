@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia.engine.capture.control import callee
@@ -11,16 +11,19 @@ from mycelia.engine.capture.effects import collect
 from mycelia.engine.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.engine.capture.trace import Trace, capture_lock, type_of
 from mycelia.engine.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.engine.ir import Value
-from mycelia.engine.ir.symint import SymInt
+from mycelia.engine.ir import Graph, Value
+from mycelia.engine.ir.symint import Symbol, SymInt
 from mycelia.engine.tensors.tensor import Tensor
 
 
-def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+def capture(
+    net: Any, inputs: Sequence[Any], settle: Callable[[Graph], None] = forget_sizes
+) -> dict[str, Any]:
     """The graph, from running a Cell or a function on tensors without data.
 
     A name of an input is that of construct's argument. Weights of the net that the run does not use are
-    written all the same, in the order of the net's parameters.
+    written all the same, in the order of the net's parameters. `output_sizes`: for each output and axis the
+    input's value and axis that an open size comes from, or None. `settle` makes open sizes in types -1.
     """
     trace = Trace("construct", sizes=OpenSizes())
     flat: list[str] = []
@@ -47,7 +50,8 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
         finally:
             trace.close()
     trace.graph.outputs = outputs + effects.results
-    forget_sizes(trace.graph)
+    sources = [[_source(n) for n in value.type.shape] for value in outputs]
+    settle(trace.graph)
     optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
     names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
     title = type(net).__name__ if hasattr(net, "construct") else getattr(net, "__name__", "function")
@@ -63,7 +67,16 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
         "updates": list(zip(effects.targets, trace.graph.outputs[len(outputs) :])),
         "name": f"{title}_construct" if hasattr(net, "construct") else title,
         "structure": structure,
+        "output_sizes": sources,
     }
+
+
+def _source(size: Any) -> tuple[Value, int] | None:
+    """The value, and the axis of it, whose size a symbol stands for."""
+    if type(size) is not SymInt:
+        return None
+    function, position, *_ = size.made_of()
+    return size.table.sources[position] if function is Symbol else None
 
 
 def _require_rank(value: Tensor, name: str) -> None:

@@ -90,6 +90,8 @@ class OpenSizes(SizeTable):
     def combined(self, function: Any, a: SymInt, b: SymInt | None = None) -> SymInt:
         if function is min or function is max:
             below = self.decided(operator.le, a, b)
+            if below is None and self.decided(operator.le, b, a):  # equal ones may be either
+                below = False
             if below is not None:
                 return a if below is (function is min) else b
         return super().combined(function, a, b)

@@ -67,7 +67,7 @@ class OpDef:
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
-        precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False,
+        precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False, onnx=None,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -115,6 +115,7 @@ class OpDef:
                 f"op {self.name}: mindir_attributes is about the operator of mindir, which is not given"
             )
         self.mindir, self.mindir_attributes = mindir, mindir_attributes
+        self.onnx = onnx
         if primitive is True and mindir is None:
             raise TypeError(
                 f"op {self.name}: primitive=True stands for the name of mindir, which is not given"
@@ -310,6 +311,7 @@ def op(
     moves: bool = False,
     exact: bool = False,
     mindir_attributes: bool = False,
+    onnx: str | None = None,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -318,8 +320,9 @@ def op(
     the result is the first input's memory with a new shape; `updates`: inputs that the leading results
     overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
     method; `mindir`: MindSpore's operator name, `mindir_attributes`: files have its arguments beyond tensors
-    as attributes, not as inputs; `primitive`: name of a class of `ops.primitives` that only
-    calls it, True: that of `mindir`; `effect`: the order of calls matters; `elementwise`: an element of the
+    as attributes, not as inputs; `onnx`: ONNX's operator with the same inputs and attributes; `primitive`:
+    name of a class of `ops.primitives` that only calls it, True: that of `mindir`; `effect`: the order of
+    calls matters; `elementwise`: an element of the
     result depends only on those at its place in the inputs, which have one shape ("same") or
     are broadcast against each other ("broadcast"), so that one call serves a batch of examples and the axes
     of images may stand in any order; `moves`: the floating elements of the result are elements of the inputs,
@@ -339,7 +342,7 @@ def op(
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
             effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
             precision=precision, primitive=primitive, moves=moves, exact=exact,
-            mindir_attributes=mindir_attributes,
+            mindir_attributes=mindir_attributes, onnx=onnx,
         ).op  # fmt: skip
 
     return define

@@ -138,3 +138,9 @@ def assign_add(variable, value):
 @composition
 def assign_sub(variable, value):
     return variable - _spread(value, variable)
+
+
+@composition
+def squared_error(x, y, *, reduction):
+    square = (x - y) * (x - y)
+    return square if reduction == "none" else {"mean": ops.mean, "sum": ops.sum}[reduction](square)

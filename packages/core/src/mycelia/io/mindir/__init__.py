@@ -90,7 +90,8 @@ def export(net, *inputs, file_name, file_format, **kwargs):
 
     inputs: Tensors; sizes of None (`Tensor(shape=[None, 3], dtype=...)`) stay open. Whatever else `net` takes
     becomes part of the graph as it is.
-    file_format: 'MINDIR', which adds the suffix .mindir; others when a package is installed that writes them.
+    file_format: 'MINDIR', which adds the suffix .mindir; 'ONNX' (see `io.onnx.export`: .onnx, opset_version);
+    others when a package is installed that writes them.
     enc_key, enc_mode: encrypt the file (see `load`; a function is called with (bytes, key)).
     custom_func: gets the finished message, a ModelProto, and may change it.
     Weights beyond 1 GiB go to a file beside it: NAME_graph.mindir and NAME_variables/data_N, with a new N for
@@ -116,6 +117,10 @@ def export(net, *inputs, file_name, file_format, **kwargs):
         raise ValueError(f"For 'export', 'custom_func' is for MINDIR, but 'file_format' is {file_format}.")
     if file_format == "MINDIR":
         _export_mindir(net, inputs, file_name, **kwargs)
+    elif file_format == "ONNX":
+        from mycelia.io import onnx
+
+        onnx.export(net, *inputs, file_name=file_name, **kwargs)
     else:
         _exporter(file_format)(net, *inputs, file_name=file_name, **kwargs)
 
@@ -137,6 +142,7 @@ def _export_mindir(
     if enc_key is not None and not callable(enc_mode):
         crypto.check_key(enc_key, enc_mode, "enc")
     captured = capture(net, inputs)
+    del captured["output_sizes"]
     model = to_model(**captured, with_data=False)
     parameters = [captured["weights"].get(value) for value in captured["graph"].parameters]
     weights = [of_tensor(parameter).data for parameter in parameters if parameter is not None]

@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
-from mycelia.engine.base import errors, wire
+from mycelia.engine.base import errors
 from mycelia.io.files import atomic_write, locked
+from mycelia.io.proto import with_data
 
 READ_ONLY = 0o400  # as MindSpore leaves its files: a model is replaced as a whole
 _DATA = re.compile(r"data_\d+")
 _ALIGNMENT = 64
 _LARGEST = (1 << 31) - 1  # bytes of a protobuf message
-_GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # fields of ModelProto, GraphProto, TensorProto
 
 Encrypt = Callable[[bytes], bytes]
 
@@ -31,40 +31,19 @@ def write(model: Any, weights: Sequence[memoryview | None], path: str, encrypted
 
     Errors: ValueError for a file that would be larger than a protobuf message can be; OSError.
     """
-    rest, graph, parameters = _parts(model)
-    heads = [
-        message if weight is None else message + wire.field_head(_RAW_DATA, len(weight))
-        for message, weight in zip(parameters, weights, strict=True)
-    ]
-    sizes = [len(head) + (0 if weight is None else len(weight)) for head, weight in zip(heads, weights)]
-    size = len(graph) + sum(len(wire.field_head(_PARAMETER, n)) + n for n in sizes)
-    begin = rest + wire.field_head(_GRAPH, size)
-    if len(begin) + size > _LARGEST:
+    pieces = with_data(model, "parameter", weights)
+    size = sum(map(len, pieces))
+    if size > _LARGEST:
         raise errors.value_error(
             "export",
-            f"{path}.mindir would have {len(begin) + size} bytes, but a MindIR file holds up to {_LARGEST}",
+            f"{path}.mindir would have {size} bytes, but a MindIR file holds up to {_LARGEST}",
             hint="make large constants of the network Parameters: those go to a file of their own",
         )
-    pieces: list[bytes | memoryview] = [begin, graph]
-    for head, weight, n in zip(heads, weights, sizes):
-        pieces += [wire.field_head(_PARAMETER, n) + head, b"" if weight is None else weight]
     with atomic_write(path + ".mindir", READ_ONLY) as file:
         if encrypted is not None:
             pieces = [encrypted(b"".join(pieces))]
         for piece in pieces:
             file.write(piece)
-
-
-def _parts(model: Any) -> tuple[bytes, bytes, list[bytes]]:
-    """The model without its graph, the graph without its parameters, the parameters."""
-    heads = [p.SerializeToString() for p in model.graph.parameter]
-    graph = type(model.graph)()
-    graph.CopyFrom(model.graph)
-    del graph.parameter[:]
-    rest = type(model)()
-    rest.CopyFrom(model)
-    rest.ClearField("graph")
-    return rest.SerializeToString(), graph.SerializeToString(), heads
 
 
 def write_split(model: Any, weights: Sequence[memoryview], path: str, encrypted: Encrypt | None) -> None:

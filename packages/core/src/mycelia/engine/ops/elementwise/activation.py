@@ -16,7 +16,7 @@ from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.infer import same
 
 
-@op(elementwise="same", infer=same(), mindir="Elu", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Elu", onnx="Elu", float_result=True)
 def elu(input_x, *, alpha: "float" = 1.0):
     """Exponential linear unit: ``x if x > 0 else alpha * (exp(x) - 1)``.
 
@@ -99,7 +99,13 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @op(
-    elementwise="same", infer=same(), mindir="SeLU", mindir_attributes=True, float_result=True, primitive=True
+    elementwise="same",
+    infer=same(),
+    mindir="SeLU",
+    onnx="Selu",
+    mindir_attributes=True,
+    float_result=True,
+    primitive=True,
 )
 def selu(input_x):
     """Scaled exponential unit: ``1.0507 * (x if x > 0 else 1.67326 * (exp(x) - 1))``,
@@ -136,6 +142,7 @@ def _np_softplus(x):
     elementwise="same",
     infer=same(),
     mindir="Sigmoid",
+    onnx="Sigmoid",
     float_result=True,
     method=True,
     fuse="sigmoid",
@@ -252,6 +259,7 @@ def _silu_grad(rand):
     elementwise="same",
     infer=same(),
     mindir="Mish",
+    onnx="Mish",
     mindir_attributes=True,
     float_result=True,
     fuse="mish",
@@ -354,6 +362,7 @@ def softplus(input, beta=1, threshold=20):
     elementwise="same",
     infer=same(),
     mindir="Softsign",
+    onnx="Softsign",
     mindir_attributes=True,
     float_result=True,
     primitive=True,

@@ -40,7 +40,7 @@ _bitwise = functools.partial(
 )
 
 
-@_bitwise(mindir="BitwiseAnd")
+@_bitwise(mindir="BitwiseAnd", onnx="BitwiseAnd")
 def bitwise_and(input, other):
     """Bits set in both operands.
 
@@ -49,7 +49,7 @@ def bitwise_and(input, other):
     return np.bitwise_and(input, other)
 
 
-@_bitwise(mindir="BitwiseOr")
+@_bitwise(mindir="BitwiseOr", onnx="BitwiseOr")
 def bitwise_or(input, other):
     """Bits set in either operand.
 
@@ -58,7 +58,7 @@ def bitwise_or(input, other):
     return np.bitwise_or(input, other)
 
 
-@_bitwise(mindir="BitwiseXor")
+@_bitwise(mindir="BitwiseXor", onnx="BitwiseXor")
 def bitwise_xor(input, other):
     """Bits set in exactly one operand.
 
@@ -84,6 +84,7 @@ for _defined in (bitwise_and, bitwise_or, bitwise_xor):
     infer=_invert_type,
     nondiff=True,
     mindir="Invert",
+    onnx="BitwiseNot",
     mindir_attributes=True,
     method=True,
     primitive=True,

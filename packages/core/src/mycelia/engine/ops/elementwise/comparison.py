@@ -19,7 +19,11 @@ _relation = functools.partial(
 
 
 @_relation(
-    mindir="Equal", primitive=True, method="eq", fuse=_fusion.step("equal", dtypes.float32, dtypes.int32)
+    mindir="Equal",
+    onnx="Equal",
+    primitive=True,
+    method="eq",
+    fuse=_fusion.step("equal", dtypes.float32, dtypes.int32),
 )
 def equal(input, other):
     """Elementwise ``input == other``; NaN equals nothing.
@@ -44,7 +48,11 @@ def not_equal(input, other):
 
 
 @_relation(
-    mindir="Less", primitive=True, method=True, fuse=_fusion.step("less", dtypes.float32, dtypes.int32)
+    mindir="Less",
+    onnx="Less",
+    primitive=True,
+    method=True,
+    fuse=_fusion.step("less", dtypes.float32, dtypes.int32),
 )
 def less(input, other):
     """Elementwise ``input < other``.
@@ -56,6 +64,7 @@ def less(input, other):
 
 @_relation(
     mindir="LessEqual",
+    onnx="LessOrEqual",
     primitive=True,
     method=True,
     fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32),
@@ -70,6 +79,7 @@ def less_equal(input, other):
 
 @_relation(
     mindir="Greater",
+    onnx="Greater",
     primitive=True,
     method=True,
     fuse=_fusion.step("less", dtypes.float32, dtypes.int32, swapped=True),
@@ -84,6 +94,7 @@ def greater(input, other):
 
 @_relation(
     mindir="GreaterEqual",
+    onnx="GreaterOrEqual",
     primitive=True,
     method=True,
     fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32, swapped=True),

@@ -30,7 +30,7 @@ def _samples(rand):
     yield rand(3, 2)
 
 
-@op(elementwise="same", infer=same(), mindir="Conj", method="conj")
+@op(elementwise="same", infer=same(), mindir="Conj", onnx="Identity", method="conj")
 def _conj(input):
     """Complex conjugate; real numbers stay.
 
@@ -51,7 +51,7 @@ def _real_type(x):
     return TensorType(REAL_OF.get(x.dtype, x.dtype), x.shape)
 
 
-@op(elementwise="same", infer=_real_type, mindir="Real", method="real")
+@op(elementwise="same", infer=_real_type, mindir="Real", onnx="Identity", method="real")
 def _real(input):
     """Real part.
 

@@ -17,6 +17,7 @@ _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
     infer=same(),
     float_result=True,
     mindir="Log",
+    onnx="Log",
     method=True,
     fuse="log",
     precision="wide",

@@ -91,7 +91,9 @@ for _test in (isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit):
     _test.samples(_test_samples)
 
 
-@_relation(mindir="LogicalAnd", primitive=True, method=True, fuse=_fusion.step("and", dtypes.bool_))
+@_relation(
+    mindir="LogicalAnd", onnx="And", primitive=True, method=True, fuse=_fusion.step("and", dtypes.bool_)
+)
 def logical_and(input, other):
     """Elementwise "and"; numbers count as true where they are not zero.
 
@@ -100,7 +102,7 @@ def logical_and(input, other):
     return np.logical_and(input, other)
 
 
-@_relation(mindir="LogicalOr", primitive=True, method=True, fuse=_fusion.step("or", dtypes.bool_))
+@_relation(mindir="LogicalOr", onnx="Or", primitive=True, method=True, fuse=_fusion.step("or", dtypes.bool_))
 def logical_or(input, other):
     """Elementwise "or"; numbers count as true where they are not zero.
 
@@ -109,7 +111,9 @@ def logical_or(input, other):
     return np.logical_or(input, other)
 
 
-@_relation(mindir="LogicalXor", primitive=True, method=True, fuse=_fusion.step("xor", dtypes.bool_))
+@_relation(
+    mindir="LogicalXor", onnx="Xor", primitive=True, method=True, fuse=_fusion.step("xor", dtypes.bool_)
+)
 def logical_xor(input, other):
     """Elementwise "exclusive or"; numbers count as true where they are not zero.
 
@@ -131,7 +135,7 @@ for _logical in (logical_and, logical_or, logical_xor):
     _logical.samples(_logical_samples)
 
 
-@_property(mindir="LogicalNot", primitive=True, fuse=_fusion.step("not", dtypes.bool_))
+@_property(mindir="LogicalNot", onnx="Not", primitive=True, fuse=_fusion.step("not", dtypes.bool_))
 def logical_not(input):
     """Elementwise "not": true where `input` is false or zero.
 

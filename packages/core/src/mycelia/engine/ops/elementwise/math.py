@@ -55,6 +55,7 @@ def unary_samples(low=-3.0, high=3.0):
     infer=broadcast(),
     promote=("input", "other"),
     mindir="Add",
+    onnx="Add",
     fuse=_fusion.step("add", dtypes.float32, dtypes.int32),
     primitive=True,
 )
@@ -82,6 +83,7 @@ add.samples(binary_samples)
     infer=broadcast(),
     promote=("input", "other"),
     mindir="Sub",
+    onnx="Sub",
     fuse=_fusion.step("sub", dtypes.float32, dtypes.int32),
     primitive=True,
 )
@@ -143,6 +145,7 @@ def subtract(input, other, *, alpha=1):
     infer=broadcast(),
     promote=("input", "other"),
     mindir="Mul",
+    onnx="Mul",
     fuse=_fusion.step("mul", dtypes.float32, dtypes.int32),
     primitive=True,
 )
@@ -227,6 +230,7 @@ divide = div
     infer=same(),
     float_result=True,
     mindir="Reciprocal",
+    onnx="Reciprocal",
     method=True,
     fuse="reciprocal",
     precision="wide",
@@ -270,6 +274,7 @@ square.samples(unary_samples())
     infer=same(),
     float_result=True,
     mindir="Tanh",
+    onnx="Tanh",
     method=True,
     fuse="tanh",
     primitive=True,
@@ -315,7 +320,16 @@ def tanh_grad(rand):
     yield rand(0), rand(0)
 
 
-@op(elementwise="same", infer=same(), mindir="Abs", method=True, fuse="abs", primitive=True, exact=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    mindir="Abs",
+    onnx="Abs",
+    method=True,
+    fuse="abs",
+    primitive=True,
+    exact=True,
+)
 def abs(input):
     """Elementwise absolute value; the most negative integer stays as it is.
 
@@ -340,7 +354,7 @@ def abs(rand):
 
 
 @op(
-    elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True, fuse="sign",
+    elementwise="same", infer=same(), nondiff=True, mindir="Sign", onnx="Sign", method=True, fuse="sign",
     primitive=True, exact=True,
 )  # fmt: skip
 def sign(input):

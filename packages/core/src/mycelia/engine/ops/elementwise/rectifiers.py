@@ -20,7 +20,7 @@ def _store(target, value):
     return target
 
 
-@op(elementwise="same", infer=same(), mindir="ReLU", fuse="relu", exact=True)
+@op(elementwise="same", infer=same(), mindir="ReLU", onnx="Relu", fuse="relu", exact=True)
 def _relu(input):
     """Rectified linear unit: ``max(input, 0)``.
 
@@ -162,7 +162,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
     return _hardtanh(input, min_val=float(min_val), max_val=float(max_val))
 
 
-@op(elementwise="same", infer=same(), float_result=True)
+@op(elementwise="same", infer=same(), float_result=True, onnx="LeakyRelu")
 def leaky_relu(input, *, alpha: "float" = 0.2):
     """Rectifier with a slope for negative values: ``input if input > 0 else alpha * input``.
 

@@ -176,7 +176,7 @@ tensor_floordiv, tensor_mod = floor_div, floor_mod
 
 
 @op(
-    elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True, fuse="floor",
+    elementwise="same", infer=same(), nondiff=True, mindir="Floor", onnx="Floor", method=True, fuse="floor",
     primitive=True, exact=True,
 )  # fmt: skip
 def floor(input):
@@ -188,7 +188,7 @@ def floor(input):
 
 
 @op(
-    elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True, fuse="ceil",
+    elementwise="same", infer=same(), nondiff=True, mindir="Ceil", onnx="Ceil", method=True, fuse="ceil",
     primitive=True, exact=True,
 )  # fmt: skip
 def ceil(input):

@@ -23,7 +23,14 @@ def _apply(function, x):
 
 
 @op(
-    elementwise="same", infer=same(), float_result=True, mindir="Erf", method=True, fuse="erf", primitive=True
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Erf",
+    onnx="Erf",
+    method=True,
+    fuse="erf",
+    primitive=True,
 )
 def erf(input):
     """Error function: ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``.

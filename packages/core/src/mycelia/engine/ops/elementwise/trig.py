@@ -12,7 +12,14 @@ from mycelia.engine.ops.infer import broadcast, same, unbroadcast
 
 
 @op(
-    elementwise="same", infer=same(), float_result=True, mindir="Sin", method=True, fuse="sin", primitive=True
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Sin",
+    onnx="Sin",
+    method=True,
+    fuse="sin",
+    primitive=True,
 )
 def sin(input):
     """Elementwise sine of an angle in radians.
@@ -31,7 +38,14 @@ sin.samples(unary_samples(-9.0, 9.0))
 
 
 @op(
-    elementwise="same", infer=same(), float_result=True, mindir="Cos", method=True, fuse="cos", primitive=True
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Cos",
+    onnx="Cos",
+    method=True,
+    fuse="cos",
+    primitive=True,
 )
 def cos(input):
     """Elementwise cosine of an angle in radians.
@@ -54,6 +68,7 @@ cos.samples(unary_samples(-9.0, 9.0))
     infer=same(),
     float_result=True,
     mindir="Tan",
+    onnx="Tan",
     method=True,
     precision="wide",
     primitive=True,
@@ -79,6 +94,7 @@ tan.samples(unary_samples(-1.2, 1.2))
     infer=same(),
     float_result=True,
     mindir="Asin",
+    onnx="Asin",
     method=True,
     precision="wide",
     primitive=True,
@@ -104,6 +120,7 @@ asin.samples(unary_samples(-0.9, 0.9))
     infer=same(),
     float_result=True,
     mindir="ACos",
+    onnx="Acos",
     method=True,
     precision="wide",
     primitive=True,
@@ -124,7 +141,15 @@ def acos(ct, input):
 acos.samples(unary_samples(-0.9, 0.9))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Atan", method=True, primitive=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Atan",
+    onnx="Atan",
+    method=True,
+    primitive=True,
+)
 def atan(input):
     """Elementwise inverse tangent in radians, in [-pi/2, pi/2].
 
@@ -184,6 +209,7 @@ def atan2(rand):
     infer=same(),
     float_result=True,
     mindir="Sinh",
+    onnx="Sinh",
     method=True,
     precision="wide",
     primitive=True,
@@ -209,6 +235,7 @@ sinh.samples(unary_samples())
     infer=same(),
     float_result=True,
     mindir="Cosh",
+    onnx="Cosh",
     method=True,
     precision="wide",
     primitive=True,
@@ -229,7 +256,15 @@ def cosh(ct, input):
 cosh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Asinh", method=True, primitive=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Asinh",
+    onnx="Asinh",
+    method=True,
+    primitive=True,
+)
 def asinh(input):
     """Elementwise inverse hyperbolic sine.
 
@@ -246,7 +281,15 @@ def asinh(ct, input):
 asinh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Acosh", method=True, primitive=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Acosh",
+    onnx="Acosh",
+    method=True,
+    primitive=True,
+)
 def acosh(input):
     """Elementwise inverse hyperbolic cosine; NaN below 1.
 
@@ -264,7 +307,15 @@ def acosh(ct, input):
 acosh.samples(unary_samples(1.2, 4.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Atanh", method=True, primitive=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Atanh",
+    onnx="Atanh",
+    method=True,
+    primitive=True,
+)
 def atanh(input):
     """Elementwise inverse hyperbolic tangent; NaN outside of [-1, 1].
 

@@ -92,6 +92,7 @@ def inverse(rand):
 @op(
     infer=lambda x: TensorType(x.dtype, _square(x)[0]),
     mindir="MatrixDeterminant",
+    onnx="Det",
     method=True,
     batch=_batch.leading,
     primitive=True,

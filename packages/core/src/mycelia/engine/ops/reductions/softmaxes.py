@@ -36,6 +36,7 @@ def _np_log_softmax(x, axis):
 @op(
     infer=_infer_axis,
     mindir="Softmax",
+    onnx="Softmax",
     float_result=True,
     batch=_batch.along("axis"),
     cost=4,
@@ -111,6 +112,7 @@ def softmin(x, axis=-1, *, dtype=None):
 @op(
     infer=_infer_axis,
     mindir="LogSoftmax",
+    onnx="LogSoftmax",
     float_result=True,
     batch=_batch.along("axis"),
     cost=4,
