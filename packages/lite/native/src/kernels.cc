@@ -2,96 +2,23 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 
-#include "mycelia/isa.h"
-#include "own/own.h"
-
-// The functions of every variant; generic ones have plain names.
-#define LITE_KERNEL(op, suffix, dtypes)                       \
-  int32_t myc_cpu_##op##_##suffix(const myc_call*);           \
-  int32_t myc_cpu_##op##_##suffix##_avx2(const myc_call*);    \
-  int32_t myc_cpu_##op##_##suffix##_avx512(const myc_call*);  \
-  int32_t myc_cpu_##op##_##suffix##_neon(const myc_call*);
-#define LITE_KERNEL_WIDE LITE_KERNEL
-#define LITE_KERNEL_PLAIN(op, suffix, dtypes) int32_t myc_cpu_##op##_##suffix(const myc_call*);
-extern "C" {
-#include "kernels.def"
-}
-#undef LITE_KERNEL
-#undef LITE_KERNEL_PLAIN
+#include "kernel_tables.h"
 
 namespace mycelia::lite {
 
 namespace {
 
-struct Variant {
-  const char* isa;
-  bool (*runs)();
-  const myc_kernel* kernels;
-  size_t count;
+struct Asked {
+  std::mutex mutex;
+  std::set<std::string> kernels;
 };
-
-#ifdef MYC_WITH_GENERIC
-#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix, 0},
-#define LITE_KERNEL_PLAIN LITE_KERNEL
-const myc_kernel kGeneric[] = {
-#include "kernels.def"
-};
-#undef LITE_KERNEL
-#undef LITE_KERNEL_PLAIN
-#endif
-#define LITE_KERNEL_PLAIN(op, suffix, dtypes)
-#ifdef MYC_WITH_NEON
-#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_neon, 0},
-const myc_kernel kNeon[] = {
-#include "kernels.def"
-};
-#undef LITE_KERNEL
-#endif
-#ifdef MYC_WITH_AVX2
-#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx2, 0},
-const myc_kernel kAvx2[] = {
-#include "kernels.def"
-};
-#undef LITE_KERNEL
-#endif
-#undef LITE_KERNEL_WIDE
-#ifdef MYC_WITH_AVX512
-#define LITE_KERNEL(op, suffix, dtypes)
-#define LITE_KERNEL_WIDE(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx512, 0},
-const myc_kernel kAvx512[] = {
-#include "kernels.def"
-};
-#undef LITE_KERNEL
-#undef LITE_KERNEL_WIDE
-#endif
-
-#define LITE_OWN(op, suffix, dtypes) {#op, dtypes, own_##op##_##suffix, 0},
-const myc_kernel kOwn[] = {
-#include "own/own.def"
-};
-#undef LITE_OWN
-
-template <size_t N>
-constexpr Variant variant(const char* isa, bool (*runs)(), const myc_kernel (&kernels)[N]) {
-  return {isa, runs, kernels, N};
+Asked& asked() {
+  static Asked all;
+  return all;
 }
-
-// Fastest first; what a variant does not have is looked for in the next.
-const Variant kVariants[] = {
-#ifdef MYC_WITH_AVX512
-    variant("avx512", has_avx512, kAvx512),
-#endif
-#ifdef MYC_WITH_AVX2
-    variant("avx2", has_avx2, kAvx2),
-#endif
-#ifdef MYC_WITH_NEON
-    variant("neon", has_any, kNeon),
-#endif
-#ifdef MYC_WITH_GENERIC
-    variant("generic", has_any, kGeneric),
-#endif
-};
 
 bool takes(const std::string& wanted, const std::vector<int32_t>& dtypes) {
   if (wanted == "*") return true;
@@ -118,12 +45,14 @@ const char* dtype_name(int32_t dtype) {
 
 Kernels::Kernels() {
   const char* wanted = std::getenv("MYCELIA_ISA");
-  for (const Variant& variant : kVariants) {
-    if (!variant.runs() || (!isa_ && wanted && *wanted && wanted != std::string(variant.isa))) continue;
-    if (!isa_) isa_ = variant.isa;
-    for (size_t i = 0; i < variant.count; ++i) by_op_[variant.kernels[i].op].push_back(variant.kernels + i);
+  for (const KernelTable* table = kKernelTables; table->isa; ++table) {
+    const std::string isa = table->isa;
+    if (!isa.empty()) {
+      if (!table->runs() || (!isa_ && wanted && *wanted && wanted != isa)) continue;
+      if (!isa_) isa_ = table->isa;
+    }
+    for (const myc_kernel* kernel = table->kernels; kernel->op; ++kernel) by_op_[kernel->op].push_back(kernel);
   }
-  for (const myc_kernel& kernel : kOwn) by_op_[kernel.op].push_back(&kernel);
 }
 
 const Kernels& kernels() {
@@ -134,9 +63,22 @@ const Kernels& kernels() {
 myc_kernel_fn Kernels::find(const std::string& op, const std::vector<int32_t>& dtypes) const {
   const auto found = by_op_.find(op);
   if (found == by_op_.end()) return nullptr;
-  for (const myc_kernel* kernel : found->second)
-    if (takes(kernel->dtypes, dtypes)) return kernel->fn;
+  for (const myc_kernel* kernel : found->second) {
+    if (!takes(kernel->dtypes, dtypes)) continue;
+    Asked& all = asked();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    all.kernels.insert(op + " " + kernel->dtypes);
+    return kernel->fn;
+  }
   return nullptr;
+}
+
+std::string asked_kernels() {
+  Asked& all = asked();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  std::string text;
+  for (const std::string& kernel : all.kernels) text += kernel + "\n";
+  return text;
 }
 
 }  // namespace mycelia::lite

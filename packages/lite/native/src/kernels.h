@@ -24,6 +24,8 @@ class Kernels {
 };
 
 const Kernels& kernels();
+// The kernels that models of this process asked for so far: "op dtypes", one a line.
+std::string asked_kernels();
 const char* dtype_name(int32_t dtype);
 
 }  // namespace mycelia::lite

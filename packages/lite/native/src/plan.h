@@ -218,9 +218,6 @@ class Planner {
   Status status_;
 };
 
-// What lowers an operator of the file, by the tag of its primitive; null if this runtime does not have it.
-using Operator = void (*)(Planner&);
-Operator find_operator(uint8_t kind);
 
 }  // namespace mycelia::lite
 

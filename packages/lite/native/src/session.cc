@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels.h"
+#include "operators/find.h"
 #include "schema.h"
 
 namespace mycelia::lite {

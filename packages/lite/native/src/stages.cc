@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "plan.h"
+#include "operators/find.h"
 #include "schema.h"
 
 namespace mycelia::lite {

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mycelia_lite.commands.convert import ConvertCommand, convert
+from mycelia_lite.commands.crop import crop
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -80,6 +81,7 @@ def inspect(
 
 
 app.command(cls=ConvertCommand)(convert)
+app.command()(crop)
 
 
 @app.command()

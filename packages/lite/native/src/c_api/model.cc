@@ -173,6 +173,11 @@ Status take_inputs(Session& session, const MSTensorHandleArray& given) {
 
 const char* MSGetLastError(void) { return last_error.c_str(); }
 const char* MSVersion(void) { return MYCELIA_LITE_VERSION; }
+const char* MSKernelsInUse(void) {
+  thread_local std::string all;
+  all = asked_kernels();
+  return all.c_str();
+}
 const char* MSInstructionSet(void) { return kernels().isa(); }
 
 MSModelHandle MSModelCreate(void) {

@@ -103,6 +103,8 @@ MS_API const char* MSGetLastError(void);
 /* The version of the library, and the instruction set that its kernels use here. */
 MS_API const char* MSVersion(void);
 MS_API const char* MSInstructionSet(void);
+/* The kernels that models of this process asked for so far, "op dtypes" and a line feed each; valid until the thread's next call. */
+MS_API const char* MSKernelsInUse(void);
 
 /* ---- context: may be destroyed once a model is built with it */
 MS_API MSContextHandle MSContextCreate(void);

@@ -1,0 +1,178 @@
+"""The static library cut down to the operators and data types of given models.
+
+Operators and kernels are named by two tables alone. Both are compiled anew with what the models need and
+linked before the library, so that the linker takes nothing else from it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mycelia_lite import runtime
+
+INSTRUCTION_SETS = ("generic", "avx2", "avx512", "neon")
+_OPTIONS = ("-std=c++17", "-Os", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections")
+
+
+class CropError(RuntimeError):
+    """A library that cannot be cropped; the message has the reason."""
+
+
+@dataclass(frozen=True)
+class Cropped:
+    """The library at `path`, and what it has; `bytes` before and after."""
+
+    path: str
+    operators: tuple[str, ...]
+    kernels: tuple[str, ...]
+    instruction_sets: tuple[str, ...]
+    bytes: tuple[int, int]
+
+
+def crop(
+    models: Sequence[str],
+    output_file: str,
+    package_file: str = "",
+    input_shapes: Sequence[Mapping[str, Sequence[int]]] = (),
+    instruction_sets: Collection[str] = (),
+    compiler: str = "c++",
+) -> Cropped:
+    """Write a library with what `models` need to `output_file`.
+
+    package_file: the library that is cut; that of this installation. input_shapes: further shapes that the
+    models will be given, by name of the input: other shapes may need other kernels, and one that is missing
+    is an error when the model is resized. instruction_sets: of `INSTRUCTION_SETS`; all that the library has.
+
+    Errors: CropError for models that do not run here, a compiler that is missing or fails; OSError.
+    """
+    package = Path(package_file) if package_file else runtime.folder() / "libmycelia_lite.a"
+    if not package.is_file():
+        raise CropError(f"the library {package} does not exist")
+    if not models:
+        raise CropError("no model is given: what they use is what the library keeps")
+    for tool in (compiler, "nm", "ar"):
+        if shutil.which(tool) is None:
+            raise CropError(f"'{tool}' is not installed")
+    sets = _instruction_sets(package, instruction_sets)
+    operators, kernels = _used(models, input_shapes)
+    with tempfile.TemporaryDirectory(prefix="mycelia-lite-crop-") as name:
+        folder = Path(name)
+        _write_tables(folder, operators, kernels)
+        sources = [folder / "kernel_tables.cc", folder / "operators.cc"]
+        defines = [f"-DMYC_WITH_{s.upper()}" for s in sets]
+        _run([compiler, *_OPTIONS, *defines, f"-I{folder}", "-c", *map(str, sources)], folder)
+        # Whatever the C interface leads to; what a program does not call goes when it is linked.
+        roots = [f"-Wl,-u,{function}" for function in _interface()]
+        objects = ["kernel_tables.o", "operators.o"]
+        _run([compiler, "-r", "-nostdlib", *roots, *objects, str(package.resolve()), "-o", "lite.o"], folder)
+        _run(["ar", "rcsD", "cropped.a", "lite.o"], folder)
+        _place(folder / "cropped.a", output_file)
+    sizes = package.stat().st_size, os.path.getsize(output_file)
+    return Cropped(output_file, tuple(sorted(operators)), tuple(sorted(kernels)), sets, sizes)
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise CropError(f"{command[0]} failed: {done.stderr.strip()[-2000:]}")
+
+
+def _place(made: Path, output_file: str) -> None:
+    from mycelia.io.files import atomic_write
+
+    with atomic_write(output_file) as file:
+        file.write(made.read_bytes())
+
+
+# ---- what models use
+
+
+def _used(
+    models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]
+) -> tuple[set[str], set[str]]:
+    """Kinds of operators, and kernels as "op dtypes", found by a process that runs the models."""
+    from mycelia_lite.format import FormatError, read
+
+    operators = set()
+    for model in models:
+        try:
+            operators |= {n.primitive.kind for n in read(model).nodes if n.primitive is not None}
+        except FormatError as error:
+            raise CropError(str(error)) from error
+    code = "import sys, mycelia_lite.crop as crop; crop.probe(eval(sys.argv[1]), eval(sys.argv[2]))"
+    shapes = [{name: list(sizes) for name, sizes in given.items()} for given in input_shapes]
+    paths = [os.path.abspath(m) for m in models]
+    done = subprocess.run(
+        [sys.executable, "-c", code, repr(paths), repr(shapes)], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise CropError(done.stderr.strip().splitlines()[-1] if done.stderr else "the models do not run")
+    return operators, set(filter(None, done.stdout.splitlines()))
+
+
+def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]) -> None:
+    """Run each model once for its own shapes, open sizes as 1, and for the given ones; print the kernels."""
+    from mycelia_lite.converter.trial import answers, draw
+    from mycelia_lite.model import Model
+
+    for path in models:
+        for given in ({}, *input_shapes):
+            model = Model()
+            model.build_from_file(path)
+            inputs = model.get_inputs()
+            shapes = [given.get(t.name, [1 if n < 0 else n for n in t.shape]) for t in inputs]
+            answers(model, draw(shapes, [t.dtype.numpy for t in inputs]))
+    function = runtime.library().MSKernelsInUse
+    function.restype = ctypes.c_char_p
+    print(function().decode(), end="")
+
+
+# ---- the tables
+
+
+def _tables() -> Path:
+    return runtime.folder() / "tables"
+
+
+def _interface() -> list[str]:
+    """The functions of the C interface."""
+    header = (runtime.folder() / "include" / "mycelia" / "lite" / "c_api.h").read_text()
+    return sorted(set(re.findall(r"(?m)^MS_API [^;(]*?\b(MS\w+)\(", header)))
+
+
+def _write_tables(folder: Path, operators: Collection[str], kernels: Collection[str]) -> None:
+    shutil.copytree(_tables(), folder, dirs_exist_ok=True)
+    kept = [
+        line
+        for line in (_tables() / "operators.def").read_text().splitlines(keepends=True)
+        if (found := re.match(r"LITE_OPERATOR\((\w+)\)", line)) and found[1] in operators
+    ]
+    (folder / "operators.def").write_text("".join(kept))
+    for table in ("kernels.def", "own/own.def"):
+        kept = [
+            line
+            for line in (_tables() / table).read_text().splitlines(keepends=True)
+            if (found := re.match(r'LITE_\w+\((\w+), \w+, "([^"]*)"\)', line))
+            and f"{found[1]} {found[2]}" in kernels
+        ]
+        (folder / table).write_text("".join(kept))
+
+
+def _instruction_sets(package: Path, wanted: Collection[str]) -> tuple[str, ...]:
+    """Those for which the library has kernels, of the ones that are wanted."""
+    listing = subprocess.run(["nm", "--defined-only", package], capture_output=True, text=True).stdout
+    names = set(re.findall(r"(?m) T (myc_cpu_linear_f32\w*)$", listing))
+    there = [s for s in INSTRUCTION_SETS if f"myc_cpu_linear_f32{'' if s == 'generic' else '_' + s}" in names]
+    for name in wanted:
+        if name not in there:
+            raise CropError(f"instruction set {name}: the library has {', '.join(there)}")
+    return tuple(s for s in there if not wanted or s in wanted)

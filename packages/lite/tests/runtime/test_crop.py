@@ -1,0 +1,129 @@
+"""The cropped library: programs that link it answer alike, are smaller, and refuse what was cut off."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import mycelia as ms
+import mycelia_lite as mslite
+from mycelia_lite import runtime
+from mycelia_lite.cli import app
+from mycelia_lite.converter import convert
+from mycelia_lite.crop import CropError, crop
+
+pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+SHAPE = {"x": [6, 1, 32, 32]}
+
+PROGRAM = """
+#include <cstdio>
+#include "mycelia/lite/model.h"
+using namespace mycelia::lite;
+int main(int, char** argv) {
+  Model model;
+  if (!model.Build(argv[1])) return std::fprintf(stderr, "%s", MSGetLastError()), 1;
+  std::vector<MSTensor> inputs = model.GetInputs(), outputs;
+  if (std::fread(inputs[0].MutableData(), 1, inputs[0].DataSize(), stdin) != inputs[0].DataSize()) return 2;
+  if (!model.Predict(inputs, &outputs)) return std::fprintf(stderr, "%s", MSGetLastError()), 3;
+  std::fwrite(outputs[0].Data().get(), 1, outputs[0].DataSize(), stdout);
+}
+"""
+
+
+def linked(folder, name, library):
+    (folder / "program.cc").write_text(PROGRAM)
+    options = ["-std=c++17", "-O1", f"-I{runtime.folder()}/include", "-Wl,--gc-sections", "-s"]
+    subprocess.run(
+        ["c++", *options, "program.cc", str(library), "-pthread", "-lm", "-o", name], check=True, cwd=folder
+    )
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def cropped(lenet, tmp_path_factory):
+    """(folder, model, the cropped library)"""
+    folder = tmp_path_factory.mktemp("crop")
+    model = convert(mslite.FmkType.MINDIR, lenet[0], str(folder / "lenet"), SHAPE).path
+    return folder, model, crop([model], str(folder / "small.a"))
+
+
+def test_the_table_has_what_the_model_needs(cropped):
+    _, _, made = cropped
+    assert made.operators == ("Conv2DFusion", "MatMulFusion", "MaxPoolFusion", "Reshape", "Transpose")
+    assert "conv_last f32" in made.kernels and not any("i8" in k for k in made.kernels)
+    assert made.bytes[1] < made.bytes[0]
+
+
+def test_a_program_that_links_it_answers_alike_and_is_smaller(lenet, cropped):
+    folder, model, made = cropped
+    small = linked(folder, "small", made.path)
+    whole = linked(folder, "whole", runtime.folder() / "libmycelia_lite.a")
+    answers = [
+        subprocess.run([p, model], input=lenet[1].tobytes(), capture_output=True, check=True).stdout
+        for p in (small, whole)
+    ]
+    assert answers[0] == answers[1]
+    expected = lenet[2]
+    found = np.frombuffer(answers[0], np.float32).reshape(expected.shape)
+    assert np.abs(found - expected).max() <= 2e-6 * np.abs(expected).max()
+    assert small.stat().st_size < 0.6 * whole.stat().st_size
+
+
+class Other(ms.nn.Cell):
+    def construct(self, x):
+        return ms.ops.softmax(ms.ops.exp(x))
+
+
+def test_what_was_cut_off_is_told(cropped, write_mindir, tmp_path):
+    folder, _, made = cropped
+    path = write_mindir(Other(), tmp_path / "o", (2, 3))
+    other = convert(mslite.FmkType.MINDIR, path, str(tmp_path / "o")).path
+    done = subprocess.run(
+        [linked(folder, "again", made.path), other], capture_output=True, text=True, input=""
+    )
+    assert done.returncode == 1 and "operators without a kernel" in done.stderr
+
+
+def test_one_instruction_set_is_smaller_still(cropped):
+    folder, model, made = cropped
+    if "generic" not in made.instruction_sets or len(made.instruction_sets) == 1:
+        pytest.skip("the library has kernels for one instruction set")
+    alone = crop([model], str(folder / "generic.a"), instruction_sets=["generic"])
+    sizes = [linked(folder, "one", a.path).stat().st_size for a in (alone, made)]
+    assert sizes[0] < sizes[1]
+
+
+def test_the_command_crops_for_a_folder(cropped, tmp_path):
+    folder, _, _ = cropped
+    out = tmp_path / "cut.a"
+    result = CliRunner().invoke(app, ["crop", f"--modelFolderPath={folder}", f"--outputFile={out}"])
+    assert result.exit_code == 0 and "5 operators" in result.output and out.is_file()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (dict(models=[]), "no model is given"),
+        (dict(package_file="nowhere.a"), "the library nowhere.a does not exist"),
+        (dict(instruction_sets=["sve"]), "instruction set sve: the library has"),
+        (dict(compiler="no-such-compiler"), "'no-such-compiler' is not installed"),
+        (dict(compiler="false"), "false failed"),
+        (dict(input_shapes=[{"x": [1, 1, 2, 2]}]), "window|RuntimeError"),
+    ],
+)
+def test_what_cannot_be_cropped_is_told(cropped, tmp_path, change, reason):
+    _, model, _ = cropped
+    how = dict(models=[model], output_file=str(tmp_path / "out.a")) | change
+    with pytest.raises(CropError, match=reason):
+        crop(**how)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_is_none_is_told(tmp_path):
+    (tmp_path / "no.ms").write_bytes(b"no model")
+    with pytest.raises(CropError, match="no.ms"):
+        crop([str(tmp_path / "no.ms")], str(tmp_path / "out.a"))
