@@ -6,7 +6,6 @@ linked before the library, so that the linker takes nothing else from it.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
@@ -131,9 +130,7 @@ def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[in
             inputs = model.get_inputs()
             shapes = [given.get(t.name, [1 if n < 0 else n for n in t.shape]) for t in inputs]
             answers(model, draw(shapes, [t.dtype.numpy for t in inputs]))
-    function = runtime.library().MSKernelsInUse
-    function.restype = ctypes.c_char_p
-    print(function().decode(), end="")
+    print(runtime.library().MSKernelsInUse().decode(), end="")
 
 
 # ---- the tables

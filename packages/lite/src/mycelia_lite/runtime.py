@@ -54,6 +54,7 @@ _SIGNATURES = {
     "MSGetLastError": (ctypes.c_char_p, ()),
     "MSVersion": (ctypes.c_char_p, ()),
     "MSInstructionSet": (ctypes.c_char_p, ()),
+    "MSKernelsInUse": (ctypes.c_char_p, ()),
     "MSContextCreate": (Handle, ()),
     "MSContextDestroy": (None, (ctypes.POINTER(Handle),)),
     "MSContextSetThreadNum": (ctypes.c_int, (Handle, ctypes.c_int32)),
