@@ -95,7 +95,7 @@ def test_a_wrong_fusion_is_named(lenet, tmp_path, monkeypatch):
 
 
 def test_a_wrong_storage_is_found(lenet, tmp_path, monkeypatch):
-    def wrong(model):
+    def wrong(model, exactly):
         for tensor in model.allTensors:
             tensor.data = bytes(len(tensor.data)) if int(tensor.dataType) == 43 else tensor.data
 

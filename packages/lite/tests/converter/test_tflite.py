@@ -225,3 +225,11 @@ def test_a_graph_that_names_what_is_not_there_is_refused(tmp_path):
         with pytest.raises(ConversionError) as error:
             answers(tmp_path, str(path), normal(2))
         assert error.value.code in (Code.GRAPH_FILE_ERROR, Code.NOT_SUPPORT), change
+
+
+def test_weights_of_16_bits_stay_so(tmp_path):
+    how, values, dense = sparse_weights()
+    made = sparse_model(how, values)
+    answers(tmp_path, made, normal(2, 6))
+    (weight,) = [t for t in format.read(tmp_path / "m.ms").allTensors if len(t.data)]
+    assert weight.dataType.name == "FLOAT16" and len(weight.data) == dense.nbytes

@@ -70,9 +70,9 @@ def convert(
 def run(job: Job) -> Report:
     """Do one conversion. Errors: ConversionError, OSError; then nothing is written."""
     check(job)
-    model, comparison = _imported(job)
+    model, halves, comparison = _imported(job)
     written = model.copy() if comparison else model
-    done = _finish(model, job)
+    done = _finish(model, job, halves)
     if job.options.infer:
         trial.run(model)
     departures: Sequence[Departure] = ()
@@ -88,15 +88,20 @@ def run(job: Job) -> Report:
     return Report(job.path, done.fired, done.transposes, done.parts, departures)
 
 
-def _finish(model: ms_format.Table, job: Job, without: Collection[str] = ()) -> optimise.Optimised:
-    """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did."""
+def _finish(
+    model: ms_format.Table, job: Job, halves: bool, without: Collection[str] = ()
+) -> optimise.Optimised:
+    """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did.
+
+    `halves`: weights that were float16 in the source are so again.
+    """
     borders.run(model, job.framework, job.options)
     known = None
     if job.framework is FmkType.MSLITE:  # its shapes are the file's, unless inputShape led to new ones
         known = 1 if job.options.input_shape else 0
     done = optimise.run(model, (*job.options.without_fusions, *without), known)
-    if job.options.weight_fp16:
-        storage.halve(model)
+    if job.options.weight_fp16 or halves:
+        storage.halve(model, exactly=not job.options.weight_fp16)
     return done
 
 
@@ -104,7 +109,7 @@ def _guilty(job: Job, comparison: Check, written: ms_format.Table, fired: Sequen
     """The fusion without which the result does not depart from the source; "" if there is none."""
     for name in fired:
         model = written.copy()
-        _finish(model, job, (name,))
+        _finish(model, job, halves=False, without=(name,))
         try:
             comparison.run(model, written)
         except ConversionError:
@@ -154,9 +159,9 @@ def explain(job: Job) -> list[ConversionError]:
     with obstacles.collected() as found:
         try:
             check(job)
-            model, _ = _imported(replace(job, options=replace(job.options, check=False)))
+            model, halves, _ = _imported(replace(job, options=replace(job.options, check=False)))
             if not found:
-                _finish(model, job)
+                _finish(model, job, halves)
                 trial.loaded(model)
         except ConversionError as error:
             if not found:
@@ -166,11 +171,13 @@ def explain(job: Job) -> list[ConversionError]:
     return found
 
 
-def _imported(job: Job) -> tuple[ms_format.Table, Check | None]:
-    """The model as tables, not optimized yet, and what compares it with its source if that is asked for."""
+def _imported(job: Job) -> tuple[ms_format.Table, bool, Check | None]:
+    """The model as tables, not optimized yet, whether the source had weights of float16, and what compares
+    the model with its source if that is asked for.
+    """
     if job.framework is FmkType.MSLITE:
         model = mslite.load(job.model_file, job.options.input_shape)
-        return model, FileCheck(model, job.options) if job.options.check else None
+        return model, False, FileCheck(model, job.options) if job.options.check else None
     more: dict[str, Any] = {}
     if job.framework is FmkType.CAFFE:
         more["weight_file"] = job.weight_file
@@ -179,7 +186,7 @@ def _imported(job: Job) -> tuple[ms_format.Table, Check | None]:
     source = IMPORTERS[job.framework](job.model_file, job.options.input_shape, **more)
     writer = Writer(source)
     comparison = SourceCheck(source, job.options, job.model_file, writer) if job.options.check else None
-    return writer.run(RULES), comparison
+    return writer.run(RULES), source.halves, comparison
 
 
 def jobs(texts: Mapping[str, str], config_file: str = "") -> Iterator[Job]:

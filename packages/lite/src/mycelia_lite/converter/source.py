@@ -10,9 +10,13 @@ from mycelia_lite.enums import FmkType
 
 @dataclass
 class Source:
-    """A model of another framework as a graph of `mycelia.ops`; its weights are constants."""
+    """A model of another framework as a graph of `mycelia.ops`; its weights are constants.
+
+    `halves`: the file held weights as float16 for operators that take float32; they are stored so again.
+    """
 
     graph: Graph
     input_names: list[str]
     output_names: list[str]
     framework: FmkType
+    halves: bool = False

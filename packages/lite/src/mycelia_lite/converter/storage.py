@@ -27,8 +27,8 @@ _SEALED_PIECE = 64 << 20
 _MAGIC = 0x7F3A5ED8  # of blocks in AES-GCM
 
 
-def halve(model: Table) -> int:
-    """Store float32 constants as float16, in place; how many were.
+def halve(model: Table, exactly: bool = False) -> int:
+    """Store float32 constants as float16, in place; how many were. `exactly`: only where nothing changes.
 
     The runtime takes them for float32. Left alone are quantized constants and those that float16 cannot hold:
     with elements beyond 65504, or so small that the rest of the constant would drown them.
@@ -40,7 +40,7 @@ def halve(model: Table) -> int:
         array = np.frombuffer(tensor.data, np.float32)
         with np.errstate(over="ignore"):
             half = array.astype(np.float16)
-        if _holds(array, half):
+        if np.array_equal(array, half) if exactly else _holds(array, half):
             tensor.dataType = int(DataType.FLOAT16)
             tensor.data = memoryview(half).cast("B")
             count += 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mycelia_lite.converter.importers import mindir, onnx, tflite
+from mycelia_lite.converter.importers import caffe, mindir, onnx, tflite
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 IMPORTERS: dict[FmkType, Callable[..., Source]] = {
+    FmkType.CAFFE: caffe.load,
     FmkType.MINDIR: mindir.load,
     FmkType.ONNX: onnx.load,
     FmkType.TFLITE: tflite.load,

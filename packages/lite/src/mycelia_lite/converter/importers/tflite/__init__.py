@@ -60,6 +60,7 @@ class _Model:
         self.path = path
         self.file = File(path)
         self.imported = 0  # operators so far
+        self.halves = False
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         graph = self.file.model.subgraphs[0]
@@ -86,7 +87,8 @@ class _Model:
                 trace.close()
         forget_sizes(trace.graph)
         optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
-        return Source(trace.graph, [i.name for i in inputs], [o.name for o in outputs], FmkType.TFLITE)
+        names = [i.name for i in inputs], [o.name for o in outputs]
+        return Source(trace.graph, *names, FmkType.TFLITE, self.halves)
 
     # ---- what the file asks for
 
@@ -181,6 +183,7 @@ class _Model:
                     raise failure from error
                 results = [obstacles.UNKNOWN] * len(operator.outputs)
             self.imported += 1
+            self.halves |= call.halves
             place = Place(
                 f"{os.path.basename(self.path)} node", self.imported, f"'{call.name}' ({call.kind})"
             )

@@ -258,9 +258,20 @@ def _mirror_pad(call, x, pads):
             n = known_shape(call, x, (axis,))[axis]
             if max(before, after) > n - (mode == "REFLECT"):
                 raise call.fail(f"paddings of {before} and {after} elements mirror {n}")
-            places = np.pad(np.arange(n), (before, after), mode.lower())
-            x = ops.gather(x, ms.Tensor(places), axis)
+            first = mode == "REFLECT"
+            ends = [_reversed(x, axis, before - 1 + first, before), _reversed(x, axis, n - 1 - first, after)]
+            x = ops.concat([part for part in (ends[0], x, ends[1]) if part is not None], axis)
     return x
+
+
+def _reversed(x: Any, axis: int, begin: int, count: int) -> Any:
+    """`count` elements along an axis, backwards from `begin` on; None for none."""
+    if not count:
+        return None
+    size, rank = [count if i == axis else n for i, n in enumerate(shape_of(x))], rank_of(x)
+    return _cut(
+        x, [begin * (i == axis) for i in range(rank)], [1 - 2 * (i == axis) for i in range(rank)], size
+    )
 
 
 @operator("TILE", sizes=(1,))

@@ -155,6 +155,7 @@ def _dequantize(call, x):
     """Integers to numbers, or 16-bit numbers to wider ones."""
     (given,), (out,) = call.inputs, call.outputs
     if given.quantization is None or x.dtype.is_floating:
+        call.halves = known(x) is not None
         return cast(x, out.dtype)
     return cast(dequantized(x, given.quantization), out.dtype)
 

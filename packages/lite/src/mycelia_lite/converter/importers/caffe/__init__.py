@@ -1,0 +1,181 @@
+"""CAFFE: the layers of a text run one after the other on core's ops, which are captured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mycelia as ms
+from mycelia.capture.effects import collect
+from mycelia.capture.open_sizes import OpenSizes, forget_sizes
+from mycelia.capture.trace import Trace, capture_lock
+from mycelia.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.errors import Place
+from mycelia.ir import TensorType
+from mycelia_lite.converter import obstacles
+from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.caffe import caffe_pb2, layers, windows
+from mycelia_lite.converter.importers.caffe.calls import LAYERS, Call
+from mycelia_lite.converter.importers.caffe.file import (
+    read_structure,
+    read_weights,
+    require_known_fields,
+    type_of,
+)
+from mycelia_lite.converter.source import Source
+from mycelia_lite.enums import FmkType
+
+TOPICS = (layers, windows)
+
+# What core raises for arguments that do not fit.
+_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
+_LARGEST = 1 << 32  # elements of a blob
+
+
+def load(path: str, input_shapes: Mapping[str, Sequence[int]], weight_file: str) -> Source:
+    """The network of a text for inference; inputs have these shapes, by name, or their own.
+
+    Its outputs are the blobs that no layer reads. Errors: ConversionError if a file cannot be read, has layers
+    or parameters that are not imported (all unknown layers in one error), or an input has no such name.
+    """
+    net = read_structure(path)
+    used = [m for m in (net.layer or net.layers) if _is_used(m, net.state)]
+    inputs = _inputs(path, net, used)
+    used = [m for m in used if type_of(m) != "Input"]
+    missing = {type_of(m): m.name for m in reversed(used) if type_of(m) not in LAYERS}
+    if missing and not obstacles.are_collected():
+        listed = ", ".join(f"{kind} (layer '{name}')" for kind, name in sorted(missing.items()))
+        raise ConversionError(Code.NOT_FIND_OP, f"{path}: CAFFE layers that cannot be imported: {listed}")
+    require_known_fields(path)
+    for name, shape in input_shapes.items():
+        if name not in inputs:
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {list(inputs)}"
+            )
+        if len(shape) != len(inputs[name]):
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID,
+                f"inputShape gives '{name}' {len(shape)} dimensions, but it has {len(inputs[name])}",
+            )
+        inputs[name] = tuple(shape)
+    return _source(path, used, inputs, read_weights(weight_file))
+
+
+def _is_used(message: Any, state: Any) -> bool:
+    """Whether a layer is part of the network for inference: its rules say so, if it has any."""
+
+    def meets(rule: Any) -> bool:
+        return (
+            (not rule.HasField("phase") or rule.phase == state.phase)
+            and (not rule.HasField("min_level") or state.level >= rule.min_level)
+            and (not rule.HasField("max_level") or state.level <= rule.max_level)
+            and all(stage in state.stage for stage in rule.stage)
+            and not any(stage in state.stage for stage in rule.not_stage)
+        )
+
+    if message.include:
+        return any(map(meets, message.include))
+    return not any(map(meets, message.exclude))
+
+
+def _inputs(path: str, net: Any, used: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes by name: those at the head of the text, and of Input layers."""
+    shapes = [tuple(s.dim) for s in net.input_shape]
+    if net.input_dim:
+        dims = list(net.input_dim)
+        shapes = [tuple(dims[i : i + 4]) for i in range(0, len(dims), 4)]
+    names = list(net.input)
+    for message in used:
+        if type_of(message) == "Input" and isinstance(message, caffe_pb2.Layer):
+            names += message.top
+            given = [tuple(s.dim) for s in message.input_param.shape]
+            shapes += given * len(message.top) if len(given) == 1 else given
+    if len(shapes) != len(names) or len(set(names)) != len(names) or not names:
+        raise ConversionError(Code.GRAPH_FILE_ERROR, f"{path}: {len(shapes)} shapes for the inputs {names}")
+    for name, shape in zip(names, shapes):
+        count = 1
+        for n in shape:
+            count *= n
+        if any(n < 1 for n in shape) or count > _LARGEST:
+            raise ConversionError(
+                Code.GRAPH_FILE_ERROR, f"{path}: the input '{name}' has the impossible shape {list(shape)}"
+            )
+    return dict(zip(names, shapes))
+
+
+def _source(
+    path: str, used: Sequence[Any], inputs: Mapping[str, tuple[int, ...]], weights: Mapping[str, list]
+) -> Source:
+    trace = Trace("main", sizes=OpenSizes())
+    with capture_lock:
+        try:
+            with trace:
+                blobs: dict[str, Any] = {
+                    name: trace.parameter(TensorType(ms.float32, shape), name)
+                    for name, shape in inputs.items()
+                }
+                unread = dict.fromkeys(blobs)
+                for number, message in enumerate(used, 1):
+                    start = len(trace.graph.nodes)
+                    call = Call(type_of(message), message, weights.get(message.name, []))
+                    results = _results(call, blobs)
+                    place = Place(f"{os.path.basename(path)} layer", number, f"'{call.name}' ({call.kind})")
+                    for made in trace.graph.nodes[start:]:
+                        made.location = place
+                    for name in message.bottom:
+                        unread.pop(name, None)
+                    for name, value in zip(message.top, results):
+                        if name in blobs and name not in message.bottom:
+                            raise call.fail(f"its result '{name}' is there already", Code.GRAPH_FILE_ERROR)
+                        blobs[name] = value
+                        unread[name] = None
+                outputs = [name for name in unread if name not in inputs]
+                if not outputs:
+                    raise ConversionError(Code.GRAPH_FILE_ERROR, f"{path}: all results are read by a layer")
+                found = [trace.value_of(blobs[n]) for n in outputs if blobs[n] is not obstacles.UNKNOWN]
+                trace.graph.outputs = obstacles.outputs(trace.graph, found)
+                del found
+                del blobs
+            collect(trace)
+        finally:
+            trace.close()
+    forget_sizes(trace.graph)
+    optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
+    return Source(trace.graph, list(inputs), outputs, FmkType.CAFFE)
+
+
+def _results(call: Call, blobs: Mapping[str, Any]) -> Sequence[Any]:
+    for name in call.message.bottom:
+        if name not in blobs:
+            raise call.fail(f"its input '{name}' is computed by no layer before it", Code.GRAPH_FILE_ERROR)
+    inputs = [blobs[name] for name in call.message.bottom]
+    if not inputs:
+        raise call.fail("it has no inputs", Code.GRAPH_FILE_ERROR)
+    passed_over = [obstacles.UNKNOWN] * len(call.message.top)
+    if obstacles.hide(inputs):
+        return passed_over
+    try:
+        return _imported(call, inputs)
+    except ConversionError as error:
+        if not obstacles.note(error):
+            raise
+        return passed_over
+
+
+def _imported(call: Call, inputs: Sequence[Any]) -> Sequence[Any]:
+    if call.kind not in LAYERS:
+        raise call.fail(f"no such layer can be imported{obstacles.near(call.kind, LAYERS)}", Code.NOT_FIND_OP)
+    try:
+        result = LAYERS[call.kind](call, *inputs)
+    except ConversionError:
+        raise
+    except _FAILURES as error:
+        raise call.fail(f"{error}") from error
+    unread = call.unread()
+    if unread is not None:
+        raise call.fail(f"its attribute '{unread}' is not imported", Code.INVALID_OP_ATTR)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    if len(results) != len(call.message.top):
+        raise call.fail(f"it has {len(call.message.top)} results, not {len(results)}", Code.GRAPH_FILE_ERROR)
+    return results
