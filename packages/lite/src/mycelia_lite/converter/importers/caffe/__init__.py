@@ -36,7 +36,7 @@ _LARGEST = 1 << 32  # elements of a blob
 def load(path: str, input_shapes: Mapping[str, Sequence[int]], weight_file: str) -> Source:
     """The network of a text for inference; inputs have these shapes, by name, or their own.
 
-    Its outputs are the blobs that no layer reads. Errors: ConversionError if a file cannot be read, has layers
+    """The network of a text for inference. Inputs have these shapes, by name, or those of the text.
     or parameters that are not imported (all unknown layers in one error), or an input has no such name.
     """
     net = read_structure(path)
