@@ -34,10 +34,10 @@ _LARGEST = 1 << 32  # elements of a blob
 
 
 def load(path: str, input_shapes: Mapping[str, Sequence[int]], weight_file: str) -> Source:
-    """The network of a text for inference; inputs have these shapes, by name, or their own.
-
     """The network of a text for inference. Inputs have these shapes, by name, or those of the text.
-    or parameters that are not imported (all unknown layers in one error), or an input has no such name.
+
+    Its outputs are the blobs that no layer reads. Errors: ConversionError if a file cannot be read, has
+    layers or parameters that are not imported (all unknown layers in one error), or no input is called so.
     """
     net = read_structure(path)
     used = [m for m in (net.layer or net.layers) if _is_used(m, net.state)]
