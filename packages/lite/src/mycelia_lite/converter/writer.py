@@ -16,6 +16,7 @@ from mycelia.ir import Node, TensorType, Value
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.decompose import expand
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.sizes import OpenSizes
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
@@ -36,6 +37,7 @@ class Writer:
         self._first: dict[Value, int] = {}  # value -> its tensor, as core has it
         self._last: dict[Value, int] = {}  # value -> its tensor with the channels last
         self._constants: dict[tuple, int] = {}
+        self.sizes = OpenSizes(self)
         self._node: Node | None = None
         self._uses: dict[str, int] = {}
 
@@ -118,6 +120,17 @@ class Writer:
     def step_cast(self, tensor: int, type: TensorType, shape: Sequence[int]) -> int:
         """A tensor in the dtype of `type`."""
         return self.step(Table("Cast"), [tensor, self._dtype(type)], type, shape)
+
+    def step_to(self, tensor: int, dtype: np.dtype, shape: Sequence[int]) -> int:
+        """A tensor in a dtype of NumPy."""
+        kind = self.constant(np.asarray(int(DataType.of(np.dtype(dtype))), np.int32))
+        return self.step(Table("Cast"), [tensor, kind], dtype, shape)
+
+    def anyhow(self, value: Value, axis: int) -> tuple[int, int]:
+        """The tensor of a value in a layout that it has, and where `axis` is there."""
+        if value not in self._first and value in self._last:
+            return self._last[value], LAST_AXIS[axis]
+        return self.first(value), axis
 
     def cast(self, value: Value, tensor: int) -> None:
         """Let `value` be what `tensor` holds, in its own dtype."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 
-from mycelia.ir import Node
+from mycelia.ir import Node, Value
 from mycelia_lite.converter.rules.table import along, in_layout, rule
 from mycelia_lite.converter.writer import LAST_AXIS, TO_FIRST, TO_LAST, Writer
 from mycelia_lite.format import Table
@@ -18,22 +20,35 @@ def _sized(w: Writer, node: Node) -> None:
     op, count = node.attrs["op"], len(node.inputs) - len(node.attrs["places"])
     if op.name not in _SIZED:
         raise w.fail(f"'{op.name}' with a size that is open: give inputShape")
+    w.sizes.learn(node.attrs["places"], node.inputs[count:])
     inner = copy(node)
     inner.op, inner.inputs, inner.attrs = op, node.inputs[:count], node.attrs["attrs"]
     _SIZED[op.name](w, inner)
 
 
+@rule("size_value")
+def _size_value(w: Writer, node: Node) -> None:
+    w.sizes.learn(node.attrs["places"], node.inputs)
+    scalar = w.step(Table("Squeeze", axis=[0]), [w.sizes.number(node.attrs["size"])], np.int64, [])
+    w.cast(node.outputs[0], scalar)
+
+
 @rule("reshape")
 def _reshape(w: Writer, node: Node) -> None:
-    shape = [-1 if type(n) is not int else n for n in node.outputs[0].type.shape]
-    if shape.count(-1) > 1:
-        raise w.fail(f"the shape {shape} with several open sizes")
-    x = node.inputs[0]
-    if not shape:  # a constant without elements cannot stand in a file
-        w.emit(node.outputs[0], Table("Squeeze", axis=list(range(x.type.rank))), [w.first(x)])
-        return
-    target = w.constant(np.asarray(shape, np.int32))
-    w.emit(node.outputs[0], Table("Reshape"), [w.first(x), target])
+    _as_shape(w, node.outputs[0], w.first(node.inputs[0]), node.attrs["shape"])
+
+
+def _as_shape(w: Writer, y: Value, tensor: int, sizes: Sequence[Any]) -> None:
+    """`y` has the elements of a tensor in a shape of numbers, formulas and perhaps one -1."""
+    shape = [-1 if type(n) is not int else n for n in y.type.shape]
+    if shape and shape.count(-1) <= 1 and 0 not in shape:
+        w.emit(y, Table("Reshape"), [tensor, w.constant(np.asarray(shape, np.int32))])
+    elif shape:
+        if any(type(n) is int and n == 0 for n in sizes):  # of a Reshape it would mean another size
+            raise w.fail(f"the shape {shape} without elements beside sizes that are open: give inputShape")
+        w.emit(y, Table("Reshape"), [tensor, w.sizes.vector(sizes)])
+    else:  # a constant without elements cannot stand in a file
+        w.emit(y, Table("Squeeze", axis=list(range(w.rank(tensor)))), [tensor])
 
 
 @rule("transpose")
@@ -107,44 +122,34 @@ def _flip(w: Writer, node: Node) -> None:
 
 @rule("strided_slice")
 def _strided_slice(w: Writer, node: Node) -> None:
-    x, attrs = node.inputs[0], node.attrs
+    x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
     if not x.type.rank:
-        _as_shape(w, node, w.first(x))
+        _as_shape(w, y, w.first(x), attrs["shape"])
         return
     begin, stride, size, shape = (list(attrs[name]) for name in ("begin", "stride", "size", "shape"))
-    if any(type(n) is not int for n in (*begin, *stride)):
-        raise w.fail("a slice that begins at a place which is open: give inputShape")
     end = []
     for b, s, n, whole in zip(begin, stride, size, x.type.shape):
-        if type(n) is not int:
-            if (b, s) != (0, 1):
-                raise w.fail("a slice whose size is open: give inputShape")
-            end.append(np.iinfo(np.int32).max)
-        else:  # right behind the last element; -1 would be the last one
+        if type(n) is int and type(b) is int:  # right behind the last element; -1 would be the last one
             stop = b + (n - 1) * s + (1 if s > 0 else -1) if n else b
             end.append(stop if stop >= 0 else -int(whole) - 1)
-    same = [type(n) is int or n for n in size] == [type(n) is int or n for n in shape] and size == shape
+        elif s > 0:
+            end.append(np.iinfo(np.int32).max if (b, s) == (0, 1) and type(whole) is not int else b + n * s)
+        else:
+            raise w.fail("a slice from the back whose size is open: give inputShape")
+    same = len(size) == len(shape) and all(map(_same_size, size, shape))
     last = w.is_last(x) and same
     if last:
         begin, end, stride = ([v[i] for i in TO_LAST] for v in (begin, end, stride))
-    places = [w.constant(np.asarray(v, np.int32)) for v in (begin, end, stride)]
-    inputs = [w.last(x) if last else w.first(x), *places]
+    inputs = [w.last(x) if last else w.first(x), *(w.sizes.vector(v) for v in (begin, end, stride))]
     if same:
-        w.emit(node.outputs[0], Table("StridedSlice"), inputs, last)
-        return
-    part = w.step(Table("StridedSlice"), inputs, x.type, size)
-    _as_shape(w, node, part)
-
-
-def _as_shape(w: Writer, node: Node, tensor: int) -> None:
-    """The elements of a tensor in the shape of the node's result."""
-    shape = [-1 if type(n) is not int else n for n in node.outputs[0].type.shape]
-    if shape.count(-1) > 1:
-        raise w.fail(f"the shape {shape} with several open sizes")
-    if shape:
-        w.emit(node.outputs[0], Table("Reshape"), [tensor, w.constant(np.asarray(shape, np.int32))])
+        w.emit(y, Table("StridedSlice"), inputs, last)
     else:
-        w.emit(node.outputs[0], Table("Squeeze", axis=list(range(w.rank(tensor)))), [tensor])
+        _as_shape(w, y, w.step(Table("StridedSlice"), inputs, x.type, size), shape)
+
+
+def _same_size(a: Any, b: Any) -> bool:
+    """Whether two sizes are surely the same."""
+    return a is b or (type(a) is int and type(b) is int and a == b)
 
 
 @rule("pad_constant")
@@ -161,17 +166,17 @@ def _pad(w: Writer, node: Node) -> None:
 
 @rule("broadcast_to")
 def _broadcast_to(w: Writer, node: Node) -> None:
-    x, shape = node.inputs[0], list(node.outputs[0].type.shape)
-    lead = len(shape) - x.type.rank
-    for i, n in enumerate(shape):
-        if type(n) is not int:
-            if i < lead or type(x.type.shape[i - lead]) is int:
-                raise w.fail("a result whose size is open: give inputShape")
-            shape[i] = -1
+    x, y = node.inputs[0], node.outputs[0]
+    shape, given = list(node.attrs["shape"]), x.type.shape
     if not shape:
-        w.alias(node.outputs[0], w.first(x))
-        return
-    w.emit(node.outputs[0], Table("BroadcastTo", shape=shape), [w.first(x)])
+        w.alias(y, w.first(x))
+    elif all(type(n) is int for n in shape) and all(  # -1: as it was
+        n >= 0 or (i >= 0 and type(given[i]) is not int)
+        for i, n in enumerate(shape, len(given) - len(shape))
+    ):
+        w.emit(y, Table("BroadcastTo", shape=shape), [w.first(x)])
+    else:
+        w.emit(y, Table("BroadcastTo"), [w.first(x), w.sizes.vector(shape)])
 
 
 @rule("tile")
@@ -181,7 +186,7 @@ def _tile(w: Writer, node: Node) -> None:
     if len(times) > x.type.rank:
         raise w.fail(f"{len(times)} repetitions of {x.type}")
     primitive = Table("TileFusion", dims=list(range(len(times))))
-    w.emit(node.outputs[0], primitive, [w.first(x), w.constant(np.asarray(times, np.int32))])
+    w.emit(node.outputs[0], primitive, [w.first(x), w.sizes.vector(times)])
 
 
 @rule("shape_of")
@@ -195,7 +200,10 @@ def _shape(w: Writer, node: Node) -> None:
 def _fill_like(w: Writer, node: Node) -> None:
     y = node.outputs[0]
     if any(type(n) is not int for n in y.type.shape):
-        raise w.fail("a constant whose size is open: give inputShape")
+        value = w.constant(np.asarray(node.attrs["value"], y.type.dtype.np))
+        shape = w.step(Table("Shape"), [w.first(node.inputs[0])], np.int32, [y.type.rank])
+        w.emit(y, Table("Fill"), [value, shape])
+        return
     w.alias(y, w.constant(np.full(y.type.shape, node.attrs["value"], y.type.dtype.np)))
 
 
@@ -230,9 +238,15 @@ def _gather_d(w: Writer, node: Node) -> None:
 @rule("one_hot")
 def _one_hot(w: Writer, node: Node) -> None:
     indices, on, off = node.inputs
-    depth = w.constant(np.asarray(node.attrs["depth"], np.int32))
+    depth = w.sizes.vector([node.attrs["depth"]])
     axis = node.attrs["axis"] % node.outputs[0].type.rank
     w.emit(node.outputs[0], Table("OneHot", axis=axis), [w.first(indices), depth, w.first(on), w.first(off)])
 
 
-_SIZED = {"reshape": _reshape, "strided_slice": _strided_slice}
+_SIZED = {
+    "broadcast_to": _broadcast_to,
+    "one_hot": _one_hot,
+    "reshape": _reshape,
+    "strided_slice": _strided_slice,
+    "tile": _tile,
+}

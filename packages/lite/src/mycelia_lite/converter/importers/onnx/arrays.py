@@ -34,7 +34,7 @@ def _shape(call, x):
 @operator("Size")
 def _size(call, x):
     total = math.prod(shape_of(x))
-    return ms.Tensor(np.int64(total)) if is_number(total) else as_tensor(objects([total], ()))
+    return value_of(objects([total], ()))
 
 
 @operator("Constant")

@@ -20,6 +20,20 @@ from mycelia_lite.converter.errors import Code, ConversionError
 OPERATORS: dict[str, Operator] = {}
 
 
+class Sizes(np.ndarray):
+    """Numbers and formulas of open sizes: an array of objects, and the dtype `kind` that the model has there."""
+
+    kind = ms.int64
+
+    def __new__(cls, array: np.ndarray, kind: Any = ms.int64) -> Sizes:
+        made = np.asarray(array, object).view(cls)
+        made.kind = kind
+        return made
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.kind = getattr(other, "kind", ms.int64)
+
+
 class Operator:
     """The function of an ONNX operator, ``(call, *inputs)`` -> a value or a tuple of them.
 
@@ -118,7 +132,7 @@ def known_shape(call: Call, value: Any, axes: Sequence[int] | None = None) -> tu
 def known(value: Any) -> np.ndarray | None:
     """The numbers of a value that does not depend on the inputs, else None."""
     if isinstance(value, np.ndarray):
-        return value.astype(np.int64) if all(map(is_number, value.flat)) else None
+        return np.asarray(value).astype(value.kind.np) if all(map(is_number, value.flat)) else None
     if value.traced is None:
         return value.asnumpy()
     return value.traced.constant.asnumpy() if value.traced.is_constant else None
@@ -145,8 +159,8 @@ def as_tensor(value: Any) -> Any:
         return value
     trace = active()
     numbers = [
-        ms.Tensor(n, ms.int64) if is_number(n) else cast(trace.sizes.number(n, trace), ms.int64)
-        for n in value.reshape(-1)
+        ms.Tensor(n, value.kind) if is_number(n) else cast(trace.sizes.number(n, trace), value.kind)
+        for n in np.asarray(value).reshape(-1)
     ]
     return ops.reshape(ops.stack(numbers), value.shape)
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import mycelia as ms
-from mycelia_lite.converter.importers.onnx.calls import Call, is_number, known
+from mycelia.io.onnx.types import DTYPES
+from mycelia_lite.converter.importers.onnx.calls import Call, Sizes, is_number, known
 
 _FOLDED: dict[str, Callable] = {}
 
@@ -25,31 +26,34 @@ def _folded(*names: str) -> Callable:
     return enter
 
 
-def value_of(array: np.ndarray) -> Any:
+def value_of(array: np.ndarray, dtype: Any = ms.int64) -> Any:
     """An array of objects as a value of the model: a Tensor unless a size in it is open."""
     if all(map(is_number, array.flat)):
-        return ms.Tensor(array.astype(np.int64))
-    return array
+        return ms.Tensor(array.astype(dtype.np))
+    return Sizes(array, dtype)
 
 
 def fold(call: Call, inputs: Sequence[Any]) -> Any:
     """The result of a node with open sizes among its inputs, or None where it is not known yet."""
     function = _FOLDED.get(call.kind)
-    if function is None or not any(isinstance(v, np.ndarray) for v in inputs):
+    if function is None or not any(isinstance(v, Sizes) for v in inputs):
         return None
     arrays = []
     for value in inputs:
-        if value is None or isinstance(value, np.ndarray):
-            arrays.append(value)
+        if value is None or isinstance(value, Sizes):
+            arrays.append(None if value is None else np.asarray(value))
             continue
         numbers = known(value)
         if numbers is None or numbers.dtype.kind not in "iub":
             return None
         arrays.append(_plain(numbers))
+    dtype = next(v.kind for v in reversed(inputs) if isinstance(v, Sizes))
     result = function(call, *arrays)
     if result is None:
         return None
-    return ms.Tensor(_plain(result).astype(bool)) if call.kind == "Equal" else value_of(_plain(result))
+    if call.kind == "Cast":
+        dtype = DTYPES[call.need("to")]
+    return ms.Tensor(_plain(result).astype(bool)) if call.kind == "Equal" else value_of(_plain(result), dtype)
 
 
 def objects(entries: Sequence[Any], shape: Sequence[int] | None = None) -> np.ndarray:
@@ -74,7 +78,8 @@ def _identity(call, x):
 
 @_folded("Cast")
 def _cast(call, x):
-    return x if call.get("to") == 7 else None
+    call.get("saturate"), call.get("round_mode")
+    return x if call.get("to") in (6, 7) else None
 
 
 @_folded("Gather")
@@ -149,6 +154,43 @@ def _div(call, a, b):
         if (entry < 0 if is_number(entry) else not entry.positive) or is_number(entry) and entry == 0:
             return None
     return a // b
+
+
+@_folded("Mod")
+def _mod(call, a, b):
+    if call.get("fmod"):
+        return None
+    for entry in (*a.flat, *b.flat):
+        if not _never_negative(entry) or (is_number(entry) and entry == 0):
+            return None
+    return a % b
+
+
+@_folded("Neg")
+def _neg(call, x):
+    return 0 - x
+
+
+@_folded("Min", "Max")
+def _extreme(call, *parts):
+    combine = min if call.kind == "Min" else max
+    parts = np.broadcast_arrays(*parts)
+    made = np.empty(parts[0].shape, object)
+    for place in np.ndindex(made.shape):
+        numbers = [p[place] for p in parts]
+        made[place] = numbers[0]
+        for other in numbers[1:]:
+            made[place] = _combined(combine, made[place], other)
+    return made
+
+
+def _combined(combine: Callable, a: Any, b: Any) -> Any:
+    """The smaller or larger of two sizes, as a formula where it is open which."""
+    if is_number(a) and is_number(b):
+        return combine(a, b)
+    table = (b if is_number(a) else a).table
+    a, b = (table.constant(n) if is_number(n) else n for n in (a, b))
+    return table.combined(combine, a, b)
 
 
 @_folded("ReduceProd")

@@ -1,0 +1,89 @@
+"""Open sizes as tensors of a file: formulas over `Shape`, which the runtime computes when it plans.
+
+Each formula is written once; the runtime knows its number as soon as it knows the shapes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mycelia.ir import Value
+from mycelia.ir.symint import Symbol, SymInt
+from mycelia_lite.format import Table
+
+if TYPE_CHECKING:
+    from mycelia_lite.converter.writer import Writer
+
+_OPERATORS = {
+    operator.add: "AddFusion",
+    operator.sub: "SubFusion",
+    operator.mul: "MulFusion",
+    operator.floordiv: "FloorDiv",
+    operator.mod: "FloorMod",
+    min: "Minimum",
+    max: "Maximum",
+}
+
+
+class OpenSizes:
+    """The formulas of one subgraph that have been written."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self._sources: dict[int, tuple[Value, int]] = {}  # symbol -> a value that has the size, its axis
+        self._made: dict[int, int] = {}  # entry of the table of formulas -> tensor [1] of int64
+        self._shapes: dict[int, int] = {}  # tensor -> its shape
+
+    def learn(self, places: Sequence[tuple[int, int]], values: Sequence[Value]) -> None:
+        """`places`: symbols and axes of `values`, as ops with open sizes have them."""
+        for (symbol, axis), value in zip(places, values, strict=True):
+            self._sources.setdefault(symbol, (value, axis))
+
+    def vector(self, numbers: Sequence[Any]) -> int:
+        """A tensor [n] of numbers, some of which are formulas: int32 if all are known, else int64."""
+        w = self.writer
+        if all(type(n) is int for n in numbers):
+            return w.constant(np.asarray(numbers, np.int32))
+        parts, known = [], []
+        for n in [*numbers, None]:
+            if type(n) is int:
+                known.append(n)
+                continue
+            if known:
+                parts.append(w.constant(np.asarray(known, np.int64)))
+                known = []
+            if n is not None:
+                parts.append(self.number(n))
+        return parts[0] if len(parts) == 1 else w.step(Table("Concat"), parts, np.int64, [len(numbers)])
+
+    def number(self, size: Any) -> int:
+        """A tensor [1] of int64 that has the size."""
+        w = self.writer
+        if type(size) is not SymInt:
+            return w.constant(np.asarray([size], np.int64))
+        if size.index not in self._made:
+            function, *operands = size.made_of()
+            if function is None:
+                return self.number(operands[0])
+            if function is Symbol:
+                self._made[size.index] = self._symbol(operands[0])
+            elif function in _OPERATORS and all(type(s.hint) is int for s in operands):
+                inputs = [self.number(s) for s in operands]
+                self._made[size.index] = w.step(Table(_OPERATORS[function]), inputs, np.int64, [1])
+            else:
+                raise w.fail(f"the size {size.formula()} that is open: give inputShape")
+        return self._made[size.index]
+
+    def _symbol(self, symbol: int) -> int:
+        w = self.writer
+        value, axis = self._sources[symbol]
+        tensor, axis = w.anyhow(value, axis)
+        if tensor not in self._shapes:
+            shape = w.step(Table("Shape"), [tensor], np.int32, [value.type.rank])
+            self._shapes[tensor] = w.step_to(shape, np.int64, [value.type.rank])
+        inputs = [self._shapes[tensor], *(w.constant(np.asarray(n, np.int32)) for n in ([axis], 0))]
+        return w.step(Table("Gather"), inputs, np.int64, [1])
