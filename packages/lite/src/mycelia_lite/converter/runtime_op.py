@@ -1,6 +1,4 @@
-"""The op of core's IR for operators of a file whose results have sizes that are known only when the model runs."""
-
-from __future__ import annotations
+"""Ops of core's IR for operators of a file whose results have sizes that only the running model knows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +11,9 @@ OPEN = -1  # a size that shows when the model runs
 
 @op(name="file_operator", outputs=None, dynamic=True, nondiff=True)
 def file_operator(inputs: "tensors", *, kind: "any", fields: "any", types: "any"):
-    """The operator `kind` of MindSpore Lite with the attributes `fields`, (name, value) each, on inputs in the
-    order of the file; `types` of its results have -1 for what is not known.
+    """The operator `kind` of MindSpore Lite on inputs in the order of the file.
+
+    `fields`: its attributes, (name, value) each; `types` of its results have -1 for what is not known.
     """
     raise NotImplementedError(f"operator {kind} is computed by the Lite runtime only")
 
@@ -24,8 +23,33 @@ def file_operator(inputs, *, kind, fields, types):
     return types
 
 
-def at_run_time(kind: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[int]]], **fields: Any) -> Any:
+def at_run_time(
+    kind: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[int]]], **fields: Any
+) -> Any:
     """The results of an operator of the file, each a new tensor of (dtype, sizes); one alone if it is one."""
     described = tuple(TensorType(dtype, tuple(shape)) for dtype, shape in types)
     made = file_operator(tuple(inputs), kind=kind, fields=tuple(sorted(fields.items())), types=described)
     return made[0] if len(made) == 1 else made
+
+
+@op(name="conv_transpose", dynamic=True, nondiff=True)
+def conv_transpose(
+    x,
+    weight,
+    *,
+    stride: "ints",
+    pad: "ints",
+    dilation: "ints",
+    extra: "ints",
+    group: "int" = 1,
+):
+    """The transposed convolution of images of open sizes [N, C, H, W] by weights [C, O / group, kh, kw].
+
+    `pad`: begins, then ends; `extra` rows and columns at the end of the result.
+    """
+    raise NotImplementedError("a transposed convolution of open sizes is computed by the Lite runtime only")
+
+
+@conv_transpose.infer
+def conv_transpose(x, weight, *, stride, pad, dilation, extra, group):
+    return TensorType(x.dtype, (x.shape[0], weight.shape[1] * group, OPEN, OPEN))

@@ -8,6 +8,7 @@ from mycelia_lite.converter.rules import (  # noqa: F401
     images,
     products,
     reductions,
+    runtime,
     shapes,
 )
 from mycelia_lite.converter.rules.table import RULES

@@ -62,8 +62,9 @@ def _conv(w: Writer, node: Node) -> None:
     w.emit(y, Table("Transpose"), [image, turn])
 
 
-@rule("conv_input_grad")
+@rule("conv_input_grad", "conv_transpose")
 def _transposed_conv(w: Writer, node: Node) -> None:
+    """The first has the size of the result, the second what is added to the least one."""
     dy, weight = node.inputs
     if dy.type.rank != 4 or not weight.is_constant:
         customs.transposed_conv(w, node)
@@ -71,12 +72,15 @@ def _transposed_conv(w: Writer, node: Node) -> None:
     inputs, per_group, *kernel = weight.type.shape
     attrs = node.attrs
     stride, dilation, pads = _pairs(attrs["stride"]), _pairs(attrs["dilation"]), _pads(attrs["pad"])
-    covered = [
-        (n - 1) * s + (k - 1) * d + 1 - before - after
-        for n, s, k, d, before, after in zip(
-            dy.type.shape[2:], stride, kernel, dilation, pads[::2], pads[1::2], strict=True
-        )
-    ]
+    if "extra" in attrs:
+        extra = list(attrs["extra"])
+    else:
+        extra = [
+            size - ((n - 1) * s + (k - 1) * d + 1 - before - after)
+            for size, n, s, k, d, before, after in zip(
+                attrs["size"], dy.type.shape[2:], stride, kernel, dilation, pads[::2], pads[1::2], strict=True
+            )
+        ]
     primitive = Table(
         "Conv2dTransposeFusion",
         format="NHWC",
@@ -89,7 +93,7 @@ def _transposed_conv(w: Writer, node: Node) -> None:
         group=attrs["group"],
         in_channel=inputs,
         out_channel=per_group * attrs["group"],
-        output_paddings=[size - n for size, n in zip(attrs["size"], covered)],
+        output_paddings=extra,
     )
     w.emit(node.outputs[0], primitive, [w.last(dy), write_khwc(w, weight)], last=True)
 

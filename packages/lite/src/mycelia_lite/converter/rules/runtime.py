@@ -10,5 +10,7 @@ from mycelia_lite.format import Table
 
 @rule("file_operator")
 def _file_operator(w: Writer, node: Node) -> None:
-    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in node.attrs["fields"]}
+    fields = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in node.attrs["fields"]
+    }
     w.emit_all(node.outputs, Table(node.attrs["kind"], **fields), [w.first(v) for v in node.inputs])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.ir import Node, Value
+from mycelia.ir.symint import SymInt
 from mycelia_lite.converter.rules.table import along, in_layout, rule
 from mycelia_lite.converter.writer import LAST_AXIS, TO_FIRST, TO_LAST, Writer
 from mycelia_lite.format import Table
@@ -129,13 +130,17 @@ def _strided_slice(w: Writer, node: Node) -> None:
     begin, stride, size, shape = (list(attrs[name]) for name in ("begin", "stride", "size", "shape"))
     end = []
     for b, s, n, whole in zip(begin, stride, size, x.type.shape):
-        if type(n) is int and type(b) is int:  # right behind the last element; -1 would be the last one
+        if type(n) is int and type(b) is int and n >= 0:  # right behind the last; -1 is the last
             stop = b + (n - 1) * s + (1 if s > 0 else -1) if n else b
             end.append(stop if stop >= 0 else -int(whole) - 1)
-        elif s > 0:
-            end.append(np.iinfo(np.int32).max if (b, s) == (0, 1) and type(whole) is not int else b + n * s)
-        else:
+        elif s < 0:
             raise w.fail("a slice from the back whose size is open: give inputShape")
+        elif type(n) is SymInt:
+            end.append(b + n * s)
+        elif type(b) is int and b == 0 and s == 1:  # all of an axis of which the size has no formula
+            end.append(np.iinfo(np.int32).max)
+        else:
+            raise w.fail("a slice whose size is open: give inputShape")
     same = len(size) == len(shape) and all(map(_same_size, size, shape))
     last = w.is_last(x) and same
     if last:
@@ -171,8 +176,7 @@ def _broadcast_to(w: Writer, node: Node) -> None:
     if not shape:
         w.alias(y, w.first(x))
     elif all(type(n) is int for n in shape) and all(  # -1: as it was
-        n >= 0 or (i >= 0 and type(given[i]) is not int)
-        for i, n in enumerate(shape, len(given) - len(shape))
+        n >= 0 or (i >= 0 and type(given[i]) is not int) for i, n in enumerate(shape, len(given) - len(shape))
     ):
         w.emit(y, Table("BroadcastTo", shape=shape), [w.first(x)])
     else:

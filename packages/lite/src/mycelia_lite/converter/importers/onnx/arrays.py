@@ -9,6 +9,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
+from mycelia.ops.define import find
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     as_tensor,
@@ -16,10 +17,13 @@ from mycelia_lite.converter.importers.onnx.calls import (
     integers,
     is_number,
     known_shape,
+    larger,
     need_known,
     operator,
     positive_axis,
+    same_size,
     shape_of,
+    smaller,
 )
 from mycelia_lite.converter.importers.onnx.file import dtype_of
 from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
@@ -208,18 +212,42 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise call.fail(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit")
     shape = shape_of(x)
-    parts = [slice(None)] * x.ndim
+    begin, stride, size = [0] * x.ndim, [1] * x.ndim, list(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps):
         axis = positive_axis(call, axis, x.ndim)
-        if is_number(end) and step > 0 and end >= 2**31 - 1:
-            end = None
-        if all(map(is_number, (shape[axis], start))) and (end is None or is_number(end)):
-            start, end, step = slice(start, end, step).indices(shape[axis])
-            end = None if end < 0 else end
-        elif step < 0:
-            raise call.fail("a slice from the back of an open size")
-        parts[axis] = slice(start, end, step)
-    return x[tuple(parts)]
+        if all(map(is_number, (shape[axis], start, end))):
+            places = range(*slice(start, end, step).indices(shape[axis]))
+            begin[axis], size[axis], stride[axis] = places.start if places else 0, len(places), step
+            continue
+        if not is_number(step):
+            raise call.fail("a step that is an open size: give inputShape")
+        x, begin[axis], size[axis], stride[axis] = _open_slice(call, x, axis, start, end, step)
+    if all(map(same_size, begin, [0] * x.ndim)) and set(stride) <= {1} and all(map(same_size, size, shape)):
+        return x
+    return find("strided_slice")(x, tuple(begin), tuple(size), tuple(stride), tuple(size))
+
+
+def _open_slice(call: Call, x: Any, axis: int, start: Any, end: Any, step: int) -> tuple:
+    """(x, begin, size, step) of a slice of which the size, or what is cut out of it, is open."""
+    n = shape_of(x)[axis]
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+    start, end = (smaller(larger(_from_front(call, at, n), low), high) for at in (start, end))
+    if step < 0:  # the same from the other side
+        x, step = ops.flip(x, (axis,)), -step
+        start, end = n - 1 - start, n - 1 - end
+    length = end if is_number(start) and start == 0 else end - start
+    return x, start, larger(length if step == 1 else (length + step - 1) // step, 0), step
+
+
+def _from_front(call: Call, at: Any, n: Any) -> Any:
+    """A place of an axis of n that is counted from the back if it is negative."""
+    if is_number(at):  # beyond both ends is as good as at the end
+        return n if at >= 2**31 - 1 else -1 if at <= -(2**31) + 1 else at if at >= 0 else n + at
+    if at.positive:
+        return at
+    raise call.fail(
+        f"whether the place {at.formula()} is negative is known only when the model runs: give inputShape"
+    )
 
 
 @operator("Pad", sizes=(1,))
@@ -267,8 +295,20 @@ def _expand(call, x, shape):
     wanted, given = integers(call, shape, "shape"), list(shape_of(x))
     rank = max(len(wanted), len(given))
     wanted, given = [1] * (rank - len(wanted)) + wanted, [1] * (rank - len(given)) + given
-    sizes = tuple(g if is_number(w) and w == 1 else w for w, g in zip(wanted, given))
-    return ops.broadcast_to(x, sizes) if sizes != tuple(given) or x.ndim != rank else x
+    sizes = tuple(map(_broadcast_size, wanted, given))
+    if x.ndim == rank and all(map(same_size, sizes, given)):
+        return x
+    return ops.broadcast_to(x, sizes)
+
+
+def _broadcast_size(a: Any, b: Any) -> Any:
+    """What two sizes become, one of which is 1 or both are the same; one that is open may be 1."""
+    if is_number(a) and is_number(b):
+        return b if a == 1 else a
+    for size, other in ((a, b), (b, a)):
+        if is_number(size):
+            return other if size == 1 else size
+    return a if same_size(a, b) else larger(a, b)
 
 
 @operator("Tile", sizes=(1,))

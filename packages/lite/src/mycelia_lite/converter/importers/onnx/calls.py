@@ -21,7 +21,7 @@ OPERATORS: dict[str, Operator] = {}
 
 
 class Sizes(np.ndarray):
-    """Numbers and formulas of open sizes: an array of objects, and the dtype `kind` that the model has there."""
+    """Numbers and formulas of open sizes, an array of objects; `kind`: the dtype that the model has there."""
 
     kind = ms.int64
 
@@ -118,6 +118,32 @@ def shape_of(value: Any) -> tuple:
 def is_number(size: Any) -> bool:
     """Whether a size is known."""
     return type(size) is int
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two sizes are the same, whatever the open ones turn out to be."""
+    if is_number(a) and is_number(b):
+        return a == b
+    return a is b or bool(b.agrees(a) if is_number(a) else a.agrees(b))
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two sizes, a formula where it is open which."""
+    return _chosen(min, a, b)
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two sizes, a formula where it is open which."""
+    return _chosen(max, a, b)
+
+
+def _chosen(choose: Callable, a: Any, b: Any) -> Any:
+    if is_number(a) and is_number(b):
+        return choose(a, b)
+    if choose is max and (is_number(a) and a <= 0 and b.positive or is_number(b) and b <= 0 and a.positive):
+        return b if is_number(a) else a
+    table = (b if is_number(a) else a).table
+    return table.combined(choose, *(table.constant(n) if is_number(n) else n for n in (a, b)))
 
 
 def known_shape(call: Call, value: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:

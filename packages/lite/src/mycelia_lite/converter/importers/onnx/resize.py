@@ -25,6 +25,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     need_known,
     operator,
     positive_axis,
+    same_size,
     shape_of,
 )
 
@@ -91,7 +92,10 @@ def _by_scales(call: Call, x: Any, factors: list[float], kind: str) -> Any:
     """The resize of the first versions: places are those of the top left corners."""
     if len(factors) != x.ndim:
         raise call.fail(f"scales {factors} for {x.ndim} axes")
-    shape = known_shape(call, x, [i for i, f in enumerate(factors) if f != 1])
+    changing = [i for i, f in enumerate(factors) if f != 1]
+    if kind == "nearest" and _repeats(x, changing, factors, "asymmetric", "floor"):
+        return _repeated(x, {axis: round(factors[axis]) for axis in changing})
+    shape = known_shape(call, x, changing)
     axes = [_Axis(i, shape[i], math.floor(shape[i] * f), f) for i, f in enumerate(factors) if f != 1]
     return (
         _nearest(x, axes, "asymmetric", "floor")
@@ -116,6 +120,14 @@ def _resize(call, x, roi=None, scales=None, sizes=None):
     a = call.get("cubic_coeff_a", -0.75)
     outside, value = call.get("exclude_outside", 0), call.get("extrapolation_value", 0.0)
     smooth = call.get("antialias", 0)
+    factors = None if scales is None else known(scales)
+    if kind == "nearest" and factors is not None and factors.size:
+        named = call.get("axes")
+        named = [positive_axis(call, a, x.ndim) for a in (range(x.ndim) if named is None else named)]
+        factors = dict(zip(named, map(float, factors.reshape(-1))))
+        changing = [axis for axis, f in factors.items() if f != 1]
+        if len(factors) == len(named) and _repeats(x, changing, factors, how, rounding):
+            return _repeated(x, {axis: round(factors[axis]) for axis in changing})
     axes = _resized(call, x, roi if how == "tf_crop_and_resize" else None, scales, sizes)
     if not axes:
         return x
@@ -157,7 +169,7 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
         raise call.fail(f"{len(given)} scales or sizes for {len(axes)} axes")
     before = shape_of(x)
     changing = [
-        axis for axis, g in zip(axes, given) if not (g == 1 if sizes is None else _is(g, before[axis]))
+        axis for axis, g in zip(axes, given) if not (g == 1 if sizes is None else same_size(g, before[axis]))
     ]  # what stays may be open
     shape = known_shape(call, x, changing)
     if any(type(g) not in (int, float) for axis, g in zip(axes, given) if axis in changing):
@@ -176,11 +188,6 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
     if any(a.out < 1 for a in made):
         raise call.fail(f"results of sizes {[a.out for a in made]}")
     return [a for a in made if not (a.out == a.n and a.scale == 1 and roi is None)]
-
-
-def _is(a: Any, b: Any) -> bool:
-    """Whether two sizes are the same number or the same formula."""
-    return a is b or is_number(a) and is_number(b) and a == b
 
 
 def _size(x: Any, axes: list[_Axis]) -> list[int]:
@@ -213,6 +220,35 @@ def _nearest(x: Any, axes: list[_Axis], how: str, rounding: str) -> Any:
     for axis, places in tables.items():
         x = ops.gather(x, ms.Tensor(places), axis)
     return x
+
+
+def _repeats(x: Any, axes: Any, factors: Any, how: str, rounding: str) -> bool:
+    """Whether the nearest elements of axes, some of an open size, are each one as often as the scale says."""
+    open_sizes = any(not is_number(shape_of(x)[axis]) for axis in axes)
+    whole = all(factors[axis] >= 1 and factors[axis] == int(factors[axis]) for axis in axes)
+    return (
+        open_sizes
+        and whole
+        and (
+            (how == "asymmetric" and rounding == "floor")
+            or (
+                how in ("half_pixel", "half_pixel_symmetric")
+                and rounding in ("round_prefer_floor", "round_prefer_ceil")
+            )
+        )
+    )
+
+
+def _repeated(x: Any, times: dict[int, int]) -> Any:
+    """x with each element of these axes so many times."""
+    shape = shape_of(x)
+    apart: list[Any] = []
+    wide: list[Any] = []
+    for axis, n in enumerate(shape):
+        apart += [n, 1] if axis in times else [n]
+        wide += [n, times[axis]] if axis in times else [n]
+    y = ops.broadcast_to(ops.reshape(x, tuple(apart)), tuple(wide))
+    return ops.reshape(y, tuple(n * times.get(axis, 1) for axis, n in enumerate(shape)))
 
 
 def _linear(t: np.ndarray) -> np.ndarray:

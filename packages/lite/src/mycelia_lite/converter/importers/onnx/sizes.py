@@ -13,7 +13,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia.io.onnx.types import DTYPES
-from mycelia_lite.converter.importers.onnx.calls import Call, Sizes, is_number, known
+from mycelia_lite.converter.importers.onnx.calls import Call, Sizes, is_number, known, larger, smaller
 
 _FOLDED: dict[str, Callable] = {}
 
@@ -173,24 +173,15 @@ def _neg(call, x):
 
 @_folded("Min", "Max")
 def _extreme(call, *parts):
-    combine = min if call.kind == "Min" else max
+    choose = smaller if call.kind == "Min" else larger
     parts = np.broadcast_arrays(*parts)
     made = np.empty(parts[0].shape, object)
     for place in np.ndindex(made.shape):
         numbers = [p[place] for p in parts]
         made[place] = numbers[0]
         for other in numbers[1:]:
-            made[place] = _combined(combine, made[place], other)
+            made[place] = choose(made[place], other)
     return made
-
-
-def _combined(combine: Callable, a: Any, b: Any) -> Any:
-    """The smaller or larger of two sizes, as a formula where it is open which."""
-    if is_number(a) and is_number(b):
-        return combine(a, b)
-    table = (b if is_number(a) else a).table
-    a, b = (table.constant(n) if is_number(n) else n for n in (a, b))
-    return table.combined(combine, a, b)
 
 
 @_folded("ReduceProd")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,
+    is_number,
     known_shape,
     operator,
+    shape_of,
 )
+from mycelia_lite.converter.runtime_op import conv_transpose
 
 _conv_op, _conv_input_grad, _max_pool_op, _max_pool_index, _avg_pool_op = map(
     find, ("conv", "conv_input_grad", "max_pool", "max_pool_index", "avg_pool")
@@ -85,10 +89,12 @@ def _conv_transpose(call, x, weight, bias=None):
     strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
     extra = _ints(call, "output_padding", rank, 0)
     spans = _spans(kernel, dilations)
-    sizes = known_shape(call, x, range(2, x.ndim))[2:]
-    full = [(n - 1) * s + span + e for n, s, span, e in zip(sizes, strides, spans, extra)]
     mode = call.choice("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
     wanted = call.get("output_shape")
+    if wanted is None and rank == 2 and not all(map(is_number, shape_of(x)[2:])):
+        return _open_conv_transpose(call, x, weight, bias, mode, strides, dilations, spans, extra)
+    sizes = known_shape(call, x, range(2, x.ndim))[2:]
+    full = [(n - 1) * s + span + e for n, s, span, e in zip(sizes, strides, spans, extra)]
     if wanted is not None:
         wanted = list(wanted)[-rank:]
     elif mode.startswith("SAME"):
@@ -98,14 +104,35 @@ def _conv_transpose(call, x, weight, bias=None):
         wanted = [n - pads[d] - pads[rank + d] for d, n in enumerate(full)]
     else:
         call.get("pads")  # not used when the sizes of the result are given
-        total = [max(n - w, 0) for n, w in zip(full, wanted)]
-        half = [t // 2 for t in total]
-        rest = [t - h for t, h in zip(total, half)]
-        pads = (*half, *rest) if mode == "SAME_UPPER" else (*rest, *half)
+        pads = _halved([max(n - w, 0) for n, w in zip(full, wanted)], mode)
     if min(wanted) < 1 or any(p > s - 1 for p, s in zip(pads, (*spans, *spans))):
         raise call.fail(f"pads {list(pads)} of a result of sizes {wanted}, beyond the kernel of span {spans}")
     y = _conv_input_grad(
         x, weight, size=tuple(wanted), stride=strides, pad=tuple(pads), dilation=dilations,
+        group=call.get("group", 1),
+    )  # fmt: skip
+    return y if bias is None else ops.add(y, along(bias, 1, x.ndim))
+
+
+def _halved(total: Sequence[int], mode: str) -> tuple[int, ...]:
+    """Pads of which the sums are given; of an odd one the smaller half is in front with SAME_UPPER."""
+    half = [t // 2 for t in total]
+    rest = [t - h for t, h in zip(total, half)]
+    return (*half, *rest) if mode == "SAME_UPPER" else (*rest, *half)
+
+
+def _open_conv_transpose(call, x, weight, bias, mode, strides, dilations, spans, extra):
+    """The transposed convolution of images of any size."""
+    if mode.startswith("SAME"):  # the result is so many times as large as the stride says
+        total = [max(span + e - s, 0) for span, e, s in zip(spans, extra, strides)]
+        pads = _halved(total, mode)
+        extra = [s - span + t for s, span, t in zip(strides, spans, total)]
+    else:
+        pads = _pads(call, x, spans, strides)
+    if any(p > s - 1 for p, s in zip(pads, (*spans, *spans))) or min(extra) < 0:
+        raise call.fail(f"pads {list(pads)} beyond the kernel of span {spans}")
+    y = conv_transpose(
+        x, weight, stride=tuple(strides), pad=tuple(pads), dilation=tuple(dilations), extra=tuple(extra),
         group=call.get("group", 1),
     )  # fmt: skip
     return y if bias is None else ops.add(y, along(bias, 1, x.ndim))

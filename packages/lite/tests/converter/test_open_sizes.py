@@ -1,0 +1,101 @@
+"""ONNX models whose sizes stay open are converted once and run at many sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mycelia_lite as mslite
+
+from .onnx_models import model, node, write
+
+
+def converted(tmp_path, message):
+    """A function that runs the converted model on arrays."""
+    path = write(tmp_path / "m.onnx", message)
+    mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
+    loaded = mslite.Model()
+    loaded.build_from_file(str(tmp_path / "m.ms"))
+
+    def run(*arrays):
+        loaded.resize(loaded.get_inputs(), [list(a.shape) for a in arrays])
+        for tensor, array in zip(loaded.get_inputs(), arrays):
+            tensor.set_data_from_numpy(array)
+        return [t.get_data_to_numpy() for t in loaded.predict(loaded.get_inputs())]
+
+    return run
+
+
+def test_arithmetic_on_open_sizes_is_done_when_they_are_known(tmp_path):
+    """Shape in int32 -> Slice, Mul, Concat -> Reshape, Expand and a result of its own."""
+    weights = {
+        "zero": np.array([0]), "one": np.array([1]), "two": np.array([2]),
+        "two32": np.array([2], np.int32), "rest": np.array([-1], np.int32),
+    }  # fmt: skip
+    nodes = [
+        node("Shape", "x", "s64"), node("Cast", "s64", "s", to=6),
+        node("Slice", "s zero one zero", "n"), node("Slice", "s one two zero", "m"),
+        node("Mul", "n m", "nm"), node("Concat", "nm two32", "c", axis=0), node("Cast", "c", "c64", to=7),
+        node("Reshape", "x c64", "flat"),
+        node("Add", "n m", "sum"), node("Concat", "sum n", "w", axis=0), node("Cast", "w", "w64", to=7),
+        node("Expand", "row w64", "wide"), node("Mul", "s s", "squares"),
+    ]  # fmt: skip
+    inputs = {"x": ("float32", ("n", "m", 2)), "row": ("float32", (1, 1))}
+    run = converted(tmp_path, model(nodes, inputs, "flat wide squares", weights))
+    for n, m in ((3, 5), (1, 1), (4, 4), (3, 5)):
+        x = np.random.default_rng(n).normal(size=(n, m, 2)).astype(np.float32)
+        flat, wide, squares = run(x, np.full((1, 1), 7, np.float32))
+        np.testing.assert_array_equal(flat, x.reshape(n * m, 2))
+        assert wide.shape == (n + m, n) and (wide == 7).all()
+        assert squares.tolist() == [n * n, m * m, 4] and squares.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "steps"),
+    [
+        (0, 3, 1), (1, 2**40, 2), (-3, -1, 1), (-2, 2**31 - 1, 1),
+        (5, 100, 3), (-1, -(2**40), -1), (4, 0, -2), (-100, 100, 1),
+    ],
+)  # fmt: skip
+def test_slices_of_open_sizes(tmp_path, starts, ends, steps):
+    weights = {n: np.array([v]) for n, v in (("a", starts), ("b", ends), ("axis", 1), ("by", steps))}
+    nodes = [node("Slice", "x a b axis by", "y"), node("ReduceSum", "y axis", "sum")]
+    run = converted(tmp_path, model(nodes, {"x": ("float32", (2, None))}, "y sum", weights))
+    for n in (1, 2, 3, 4, 7, 12):
+        x = np.arange(2 * n, dtype=np.float32).reshape(2, n)
+        expected = x[:, slice(starts, ends if ends > -100 else None, steps)]
+        y, total = run(x)
+        np.testing.assert_array_equal(y, expected)
+        np.testing.assert_array_equal(total, expected.sum(1, keepdims=True))
+
+
+def test_a_size_that_may_be_one_is_broadcast_as_it_turns_out(tmp_path):
+    nodes = [node("Add", "a b", "sum"), node("Shape", "b", "s"), node("Expand", "a s", "wide")]
+    inputs = {"a": ("float32", ("n", 3)), "b": ("float32", ("m", 3))}
+    run = converted(tmp_path, model(nodes, inputs, "sum wide"))
+    for n, m in ((4, 4), (1, 4), (4, 1), (1, 1)):
+        a, b = np.arange(n * 3, dtype=np.float32).reshape(n, 3), np.ones((m, 3), np.float32)
+        total, wide = run(a, b)
+        np.testing.assert_array_equal(total, a + b)
+        np.testing.assert_array_equal(wide, a * b)
+
+
+def test_images_of_any_size_are_resized_and_convolved_back(tmp_path):
+    rng = np.random.default_rng(2)
+    kernel = rng.normal(size=(3, 2, 2, 2)).astype(np.float32)
+    weights = {"scales": np.array([1, 1, 2, 3], np.float32), "w": kernel}
+    nodes = [
+        node("Resize", "x - scales", "big", mode="nearest",
+             coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+        node("ConvTranspose", "x w", "wide", strides=[2, 2], auto_pad="SAME_UPPER"),
+        node("ConvTranspose", "x w", "full", strides=[2, 2], pads=[0, 1, 0, 0], output_padding=[1, 0]),
+    ]  # fmt: skip
+    run = converted(tmp_path, model(nodes, {"x": ("float32", (1, 3, None, None))}, "big wide full", weights))
+    for h, w in ((4, 5), (1, 1), (3, 3)):
+        x = rng.normal(size=(1, 3, h, w)).astype(np.float32)
+        big, wide, full = run(x)
+        np.testing.assert_array_equal(big, x.repeat(2, 2).repeat(3, 3))
+        apart = np.einsum("nchw,cokl->nohkwl", x, kernel).reshape(1, 2, 2 * h, 2 * w)
+        np.testing.assert_allclose(wide, apart, atol=1e-5)
+        np.testing.assert_allclose(full[:, :, :-1], apart[..., 1:], atol=1e-5)
+        assert full.shape == (1, 2, 2 * h + 1, 2 * w - 1)
