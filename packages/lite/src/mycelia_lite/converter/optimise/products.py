@@ -7,6 +7,7 @@ import numpy as np
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
 from mycelia_lite.converter.optimise.registry import node_fusion
 from mycelia_lite.converter.optimise.scale import per_channel
+from mycelia_lite.converter.optimise.shapes import RESHAPES, is_known, order_of, same_shape
 from mycelia_lite.converter.optimise.slices import is_whole, read_slice
 from mycelia_lite.format import Table
 
@@ -49,21 +50,26 @@ def _takes_bias(graph: FileGraph, node: FileNode, kind: str) -> bool:
     if node.activation != "NO_ACTIVATION" or not graph.is_float(node.output):
         return False
     for data, other in (node.inputs, node.inputs[::-1]):
-        product = graph.sole_maker(data, kind)
+        rows = graph.sole_maker(data, "Reshape")  # between them, if it leaves the last axis alone
+        product = graph.sole_maker(rows.inputs[0] if rows else data, kind)
         matrix = product and _weight(graph, product)
-        if matrix is None or product is None:
+        if matrix is None or product is None or graph.shape(node.output)[-1:] != matrix.shape[1:]:
             continue
         outputs, added = matrix.shape[1], graph.float_constant(other)
         if added is None or added.shape != (outputs,):
             continue
-        if len(product.inputs) == 2:
-            graph.replace(node, _biased(product), [*product.inputs, other], [product])
-            return True
-        old = _bias(graph, product, outputs)
-        if old is not None and np.isfinite(old + added).all():
-            made = graph.add_constant(old + added, graph.tensors[product.inputs[2]].name)
-            graph.replace(node, product.op, [*product.inputs[:2], made], [product])
-            return True
+        inputs = [*product.inputs[:2], other]
+        if len(product.inputs) == 3:
+            old = _bias(graph, product, outputs)
+            if old is None or not np.isfinite(old + added).all():
+                continue
+            inputs[2] = graph.add_constant(old + added, graph.tensors[product.inputs[2]].name)
+        if rows is None:
+            graph.replace(node, _biased(product), inputs, [product])
+        else:
+            made = graph.insert(product, _biased(product), inputs, graph.shape(product.output))
+            graph.replace(node, rows.op, [made, *rows.inputs[1:]], [product])
+        return True
     return False
 
 
@@ -132,27 +138,27 @@ def matmul_mul(graph: FileGraph, node: FileNode) -> bool:
     return False
 
 
-def _swaps_last(graph: FileGraph, node: FileNode) -> bool:
-    order = graph.integers(node.inputs[1])
-    if order is None or len(order) < 2:
-        return False
-    rank = len(order)
-    return order == [*range(rank - 2), rank - 1, rank - 2]
-
-
 @node_fusion("TransposeMatMulFusion", "MatMulFusion")
 def transpose_matmul(graph: FileGraph, node: FileNode) -> bool:
-    """A Transpose of the last two axes before a product -> its flag"""
+    """A Transpose of the last two axes before a product -> its flag; if it moves others, too, whole rows"""
     for place, flag in ((0, "transpose_a"), (1, "transpose_b")):
         turn = graph.maker.get(node.inputs[place])
-        if turn is None or turn.kind != "Transpose" or not _swaps_last(graph, turn):
+        order = turn and turn.kind == "Transpose" and order_of(graph, turn)
+        if not order or len(order) < 2 or order[-2] != len(order) - 1:
             continue
         if place == 0 and graph.constant(node.inputs[1]) is not None:
             continue  # packed weights are for rows as they lie
-        op = node.op.copy()
+        op, inputs = node.op.copy(), list(node.inputs)
         setattr(op, flag, not getattr(op, flag))
-        inputs = list(node.inputs)
-        inputs[place] = turn.inputs[0]
+        rows = [*order[:-2], order[-1], order[-2]]
+        if rows != sorted(rows) and graph.uses(turn.output) > 1:
+            continue
+        if rows == sorted(rows):
+            inputs[place] = turn.inputs[0]
+        else:
+            made = graph.add_constant(np.asarray(rows, np.int32), f"{turn.name}/order")
+            shape = [graph.shape(turn.inputs[0])[a] for a in rows]
+            inputs[place] = graph.insert(node, Table("Transpose"), [turn.inputs[0], made], shape)
         graph.replace(node, op, inputs, [turn])
         return True
     return False
@@ -181,16 +187,19 @@ def tensor_dot(graph: FileGraph, node: FileNode) -> bool:
     product = graph.sole_maker(node.inputs[0], "MatMulFusion")
     if product is None or product.op.transpose_a or graph.constant(product.inputs[1]) is None:
         return False
-    rows = graph.sole_maker(product.inputs[0], "Reshape")
-    if rows is None or graph.rank(product.inputs[0]) != 2 or graph.rank(product.inputs[1]) != 2:
+    rows = graph.maker.get(product.inputs[0])
+    if rows is None or rows.kind not in RESHAPES or graph.rank(product.inputs[1]) != 2:
         return False
     x, y = graph.shape(rows.inputs[0]), graph.shape(node.output)
     inner, outer = graph.shape(product.inputs[0]), graph.shape(product.output)
-    if len(x) < 2 or x[:-1] != y[:-1] or x[:-1].count(-1) > 1 or x[-1] != inner[1] or y[-1] != outer[1]:
+    if len(y) < 2 or not is_known(y) or -1 in (inner[-1], outer[-1]) or y[-1] != outer[-1]:
         return False
-    if -1 in (x[-1], y[-1]):
-        return False
-    graph.replace(node, product.op, [rows.inputs[0], *product.inputs[1:]], [rows, product])
+    wanted = (*y[:-1], inner[-1])
+    source = rows.inputs[0]
+    if not same_shape(x, wanted):
+        shape = graph.add_constant(np.asarray(wanted, np.int32), f"{node.name}/rows")
+        source = graph.insert(node, Table("Reshape"), [rows.inputs[0], shape], wanted)
+    graph.replace(node, product.op, [source, *product.inputs[1:]], [product])
     return True
 
 
