@@ -35,10 +35,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Job:
-    """A model to convert. `weight_file`: of a model of CAFFE."""
+    """A model to convert. `model_file`: its path, or an ExportedProgram; `weight_file`: of CAFFE."""
 
     framework: FmkType
-    model_file: str
+    model_file: Any
     output_file: str
     weight_file: str = ""
     options: Options = Options()
@@ -125,7 +125,7 @@ def check(job: Job) -> None:
         raise NotAvailable(
             f"models of {job.framework.name} cannot be imported yet: there is an importer for {there}"
         )
-    if not os.path.isfile(job.model_file):
+    if isinstance(job.model_file, str) and not os.path.isfile(job.model_file):
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"the model file {job.model_file} does not exist")
     if job.framework is FmkType.CAFFE and not job.weight_file:
         raise ConversionError(Code.INPUT_PARAM_INVALID, "a model of CAFFE needs a weightFile")

@@ -243,13 +243,14 @@ class Converter:
     def convert(
         self,
         fmk_type: FmkType,
-        model_file: str,
+        model_file: Any,
         output_file: str,
         weight_file: str = "",
         config_file: str = "",
     ) -> Report:
         """Convert a model file; `output_file` gets the suffix `.ms`.
 
+        model_file: its path; with FmkType.PYTORCH also a `torch.export.ExportedProgram`.
         weight_file: of a model of CAFFE. config_file: sections of MindSpore Lite's converter; what
         `set_config_info` says wins.
 
@@ -258,6 +259,8 @@ class Converter:
         """
         _is_a("fmk_type", fmk_type, FmkType)
         given = {"model_file": model_file, "output_file": output_file}
+        if fmk_type is FmkType.PYTORCH and hasattr(model_file, "graph_signature"):
+            del given["model_file"]
         for name, value in (given | {"weight_file": weight_file, "config_file": config_file}).items():
             _is_a(name, value, str)
         settings = config.read(config_file) if config_file else config.Config()

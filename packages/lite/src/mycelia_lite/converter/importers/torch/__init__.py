@@ -1,0 +1,226 @@
+"""PYTORCH: programs of `torch.export`. Their ATen ops run one after the other on core's, which are captured.
+
+The program is first decomposed to the core ATen ops. The package `torch` must be installed. Each result is
+held against the shape and data type that the program declares for it. The ops are in files by topic.
+"""
+
+from __future__ import annotations
+
+import operator as python
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mycelia as ms
+from mycelia.capture.effects import collect
+from mycelia.capture.open_sizes import OpenSizes, forget_sizes
+from mycelia.capture.trace import Trace, capture_lock
+from mycelia.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.errors import Place
+from mycelia.ir import TensorType
+from mycelia_lite.converter import obstacles
+from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
+from mycelia_lite.converter.importers.torch import layers, math, moves  # noqa: F401
+from mycelia_lite.converter.importers.torch.calls import (
+    OPERATORS,
+    Call,
+    as_tensor,
+    dtype_of,
+    shape_of,
+    tensor_of,
+)
+from mycelia_lite.converter.source import Source
+from mycelia_lite.enums import FmkType
+
+_SIZES = {  # arithmetic on open sizes
+    python.add: python.add, python.sub: python.sub, python.mul: python.mul, python.floordiv: python.floordiv,
+    python.mod: python.mod, python.neg: python.neg,
+}  # fmt: skip
+_CHECKS = (
+    "aten._assert_scalar.default",
+    "aten._assert_tensor_metadata.default",
+    "aten.sym_constrain_range_for_size.default",
+)
+_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
+
+
+def load(path: Any, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+    """The graph of a `.pt2` file that `torch.export.save` wrote, or of an ExportedProgram.
+
+    `input_shapes`: must be those of the program, where it fixes them. Errors: ConversionError as of the other
+    importers; NotImplementedError if torch is not installed.
+    """
+    if not isinstance(path, str):
+        return source(path, "the program", input_shapes)
+    try:
+        import torch
+    except ImportError:
+        raise NotAvailable("models of PYTORCH need the package torch, which is not installed") from None
+    try:
+        program = torch.export.load(path)
+    except Exception as error:  # torch raises what zip, pickle and its own checks raise
+        reason = str(error).partition("\n")[0]
+        raise ConversionError(
+            Code.GRAPH_FILE_ERROR, f"{path} is no program that torch.export.save wrote: {reason}"
+        ) from error
+    return source(program, os.path.basename(path), input_shapes)
+
+
+def source(program: Any, name: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+    """The graph of a `torch.export.ExportedProgram`; `name` is for messages."""
+    return _Program(program.run_decompositions(), name).source(input_shapes)
+
+
+class _Program:
+    """A program, and what its nodes share."""
+
+    def __init__(self, program: Any, name: str) -> None:
+        self.program, self.name = program, name
+        self.imported = 0
+
+    def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+        signature = self.program.graph_signature
+        if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
+            raise NotAvailable(f"{self.name}: a run changes buffers or inputs, which is not imported")
+        nodes = list(self.program.graph.nodes)
+        inputs = [n for n in nodes if n.op == "placeholder" and n.name in set(signature.user_inputs)]
+        shapes = self._shapes(inputs, input_shapes)
+        trace = Trace("main", sizes=OpenSizes())
+        with capture_lock:
+            try:
+                with trace:
+                    values = self._weights(nodes, signature)
+                    symbols: dict[str, Any] = {}
+                    for node, shape in zip(inputs, shapes, strict=True):
+                        values[node] = _parameter(trace, node, shape, symbols)
+                    self._run(nodes, values, trace)
+                    (results,) = next(n for n in nodes if n.op == "output").args
+                    made = [values[r] if hasattr(r, "op") else r for r in results]
+                    known = [trace.value_of(as_tensor(t)) for t in made if t is not obstacles.UNKNOWN]
+                    trace.graph.outputs = obstacles.outputs(trace.graph, known)
+                    names = [r.name if hasattr(r, "op") else f"output{i}" for i, r in enumerate(results)]
+                    del values, made
+                collect(trace)
+            finally:
+                trace.close()
+        forget_sizes(trace.graph)
+        optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
+        return Source(trace.graph, [n.name for n in inputs], names, FmkType.PYTORCH)
+
+    def _shapes(self, inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> list[list[Any]]:
+        """Sizes of the inputs: a number, or the symbol of one that is open."""
+        names = [n.name for n in inputs]
+        for name in given:
+            if name not in names:
+                raise ConversionError(
+                    Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {names}"
+                )
+        shapes = []
+        for node in inputs:
+            declared = node.meta.get("val")
+            if not hasattr(declared, "shape"):
+                raise NotAvailable(f"{self.name}: the input '{node.name}' is no tensor")
+            shape = [n if type(n) is int else str(n) for n in declared.shape]
+            wanted = list(given.get(node.name, [-1 if type(n) is str else n for n in shape]))
+            if len(wanted) != len(shape) or any(type(n) is int and n != w for n, w in zip(shape, wanted)):
+                raise ConversionError(
+                    Code.INPUT_PARAM_INVALID,
+                    f"inputShape gives '{node.name}' {wanted}, but the program was exported for {shape}",
+                )
+            shapes.append([w if w >= 0 else n for n, w in zip(shape, wanted)])
+        return shapes
+
+    def _weights(self, nodes: Sequence[Any], signature: Any) -> dict[Any, Any]:
+        stored = {**self.program.state_dict, **self.program.constants}
+        names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+        names |= signature.inputs_to_lifted_tensor_constants
+        return {
+            node: tensor_of(stored[names[node.name]])
+            for node in nodes
+            if node.op == "placeholder" and node.name in names and node.users
+        }
+
+    def _run(self, nodes: Sequence[Any], values: dict[Any, Any], trace: Trace) -> None:
+        for node in nodes:
+            if node.op == "placeholder" or node.op == "output":
+                continue
+            kind = str(node.target) if not isinstance(node.target, str) else node.target
+            call = Call(kind, node)
+            if kind in _CHECKS:  # of sizes: the runtime has its own
+                continue
+            if node.op != "call_function":
+                raise call.fail(f"it is a {node.op}, which is not imported")
+            args, kwargs = _filled(node.args, values), _filled(node.kwargs, values)
+            if _is_hidden(args) or _is_hidden(list(kwargs.values())):
+                values[node] = obstacles.UNKNOWN
+                continue
+            start = len(trace.graph.nodes)
+            try:
+                values[node] = self._result(call, node, args, kwargs)
+            except ConversionError as error:
+                if not obstacles.note(error):
+                    raise
+                values[node] = obstacles.UNKNOWN
+            except _FAILURES as error:
+                failure = call.fail(f"{error}")
+                if not obstacles.note(failure):
+                    raise failure from error
+                values[node] = obstacles.UNKNOWN
+            self.imported += 1
+            place = Place(f"{self.name} node", self.imported, f"'{node.name}' ({kind})")
+            for made in trace.graph.nodes[start:]:
+                made.location = place
+
+    def _result(self, call: Call, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if node.target is python.getitem:
+            return args[0][args[1]]
+        if node.target in _SIZES:
+            return _SIZES[node.target](*args)
+        if call.kind not in OPERATORS:
+            near = obstacles.near(call.kind, OPERATORS)
+            raise call.fail(f"there is no importer for this op{near}", Code.NOT_FIND_OP)
+        result = OPERATORS[call.kind](call, *args, **kwargs)
+        for value, declared in zip(_listed(result), _listed(node.meta.get("val"))):
+            self._check(call, value, declared)
+        return result
+
+    def _check(self, call: Call, value: Any, declared: Any) -> None:
+        """Errors: ConversionError unless a result is what the program declares."""
+        if value is None or not hasattr(declared, "shape"):
+            return
+        shape = shape_of(value)
+        known = all(type(n) is not int or type(m) is not int or n == m for n, m in zip(shape, declared.shape))
+        if len(shape) != len(declared.shape) or not known or value.dtype != dtype_of(call, declared.dtype):
+            raise call.fail(
+                f"it makes {value.dtype} {list(shape)}, but the program declares {declared.dtype} "
+                f"{list(declared.shape)}"
+            )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _filled(value: Any, values: Mapping[Any, Any]) -> Any:
+    """Arguments with the results of the nodes that they name."""
+    if isinstance(value, list | tuple):
+        return [_filled(v, values) for v in value]
+    if isinstance(value, dict):
+        return {k: _filled(v, values) for k, v in value.items()}
+    return values[value] if hasattr(value, "op") and hasattr(value, "target") else value
+
+
+def _is_hidden(value: Any) -> bool:
+    return any(map(_is_hidden, value)) if isinstance(value, list | tuple) else value is obstacles.UNKNOWN
+
+
+def _parameter(trace: Trace, node: Any, shape: Sequence[Any], symbols: dict[str, Any]) -> ms.Tensor:
+    """A Tensor for an input; open sizes with the same symbol are the same size."""
+    dtype = dtype_of(Call("input", node), node.meta["val"].dtype)
+    tensor = trace.parameter(TensorType(dtype, tuple(n if type(n) is int else -1 for n in shape)), node.name)
+    sizes = list(tensor.traced.type.shape)
+    for axis, n in enumerate(shape):
+        if type(n) is str:
+            sizes[axis] = symbols.setdefault(n, sizes[axis])
+    tensor.traced.type = TensorType(dtype, tuple(sizes))
+    return tensor

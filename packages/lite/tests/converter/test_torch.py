@@ -1,0 +1,197 @@
+"""Programs of torch.export, against torch; they need the package torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mycelia_lite as mslite
+from mycelia_lite.converter import ConversionError, Job, convert, explain, trial
+
+torch = pytest.importorskip("torch")
+nn, f = torch.nn, torch.nn.functional
+PYTORCH = mslite.FmkType.PYTORCH
+
+
+def made(net, *shapes, **options):
+    torch.manual_seed(3)
+    inputs = [s if isinstance(s, torch.Tensor) else torch.randn(*s) for s in shapes]
+    net = net.eval() if isinstance(net, nn.Module) else Lambda(net)
+    return net, inputs, torch.export.export(net, tuple(inputs), **options)
+
+
+class Lambda(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *x):
+        return self.function(*x)
+
+
+def compared(tmp_path, net, *shapes):
+    """Convert the program of a net and hold its answers against torch's."""
+    net, inputs, program = made(net, *shapes)
+    path = convert(PYTORCH, program, str(tmp_path / "net"), check=True).path
+    model = mslite.Model()
+    model.build_from_file(path)
+    found = trial.answers(model, [x.numpy() for x in inputs])
+    with torch.no_grad():
+        wanted = net(*inputs)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    assert len(found) == len(wanted)
+    for a, b in zip(found, (w.numpy() for w in wanted)):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert np.allclose(a, b, rtol=2e-4, atol=2e-5, equal_nan=True), np.abs(a - b).max()
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU6())
+        self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.pool = nn.MaxPool2d(2)
+        self.mean = nn.AvgPool2d(3, 2, 1)
+        self.up = nn.ConvTranspose2d(8, 4, 2, 2)
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = f.hardswish(self.stem(x))
+        x = x + f.silu(self.depthwise(x))
+        y = f.adaptive_avg_pool2d(self.pool(x), 1).flatten(1)
+        return self.head(y).softmax(-1), self.mean(x), torch.tanh(self.up(x)), f.leaky_relu(x, 0.2)
+
+
+class Text(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(50, 16)
+        self.block = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation="gelu")
+        self.out = nn.Linear(16, 7)
+
+    def forward(self, i):
+        return self.out(self.block(self.words(i))).log_softmax(-1)
+
+
+def test_images(tmp_path):
+    compared(tmp_path, Images(), (2, 3, 16, 16))
+
+
+def test_a_transformer(tmp_path):
+    compared(tmp_path, Text(), torch.arange(12).reshape(2, 6) * 4)
+
+
+class Signal(nn.Module):
+    """Sides that differ, one dimension, sizes beside one another that are not equal."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Conv1d(2, 6, 3, stride=2, padding=1, dilation=2, groups=2)
+        self.back = nn.ConvTranspose1d(6, 2, 4, 2, 1)
+        self.wide = nn.Conv2d(1, 3, (1, 3), (2, 1), (0, 1))
+        self.pool = nn.MaxPool2d((1, 2), (2, 1), (0, 1), ceil_mode=True)
+        self.mean = nn.AvgPool2d((3, 2), (1, 2), (1, 0), count_include_pad=False)
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+        y = self.norm(self.line(x))
+        z = self.wide(x.unsqueeze(1))
+        return y, self.back(y), self.pool(z), self.mean(z), f.avg_pool1d(x, 3, 2, 1)
+
+
+def test_sides_that_differ(tmp_path):
+    compared(tmp_path, Signal(), (3, 2, 19))
+
+
+def test_a_recurrent_layer(tmp_path):
+    compared(tmp_path, nn.GRU(4, 5, batch_first=True), (2, 3, 4))
+
+
+A = torch.linspace(-3, 3, 24).reshape(2, 3, 4)
+FUNCTIONS = {
+    "arithmetic": lambda x: (x + 2, 2 - x, x * 3 / 4, x // 0.7, x % 0.7, torch.add(x, x, alpha=3), -x, x**2),
+    "elements": lambda x: (x.exp(), x.abs().sqrt(), x.erf(), x.sigmoid(), x.floor(), x.ceil()),
+    "more elements": lambda x: (x.sin(), x.round(), x.log1p(), x.rsqrt(), x.abs().log2(), 1 / x, x.sign()),
+    "activations": lambda x: (f.gelu(x), f.gelu(x, approximate="tanh"), f.elu(x), f.hardtanh(x), f.mish(x)),
+    "comparisons": lambda x: (x > 1, x == x.abs(), (x < 0) & (x > -2), torch.where(x > 0, x, x * 2)),
+    "reductions": lambda x: (x.sum(), x.mean(1), x.amax(-1, True), x.prod(0), x.var(-1), x.std(1)),
+    "more reductions": lambda x: (x.max(1)[0], x.min(-1)[1], (x > 0).any(0), (x > 0).all(1), x.argmax(1)),
+    "clamps": lambda x: (x.clamp(-1, 1), x.clamp(min=0), torch.maximum(x, x * 2), x.clamp(max=x.mean())),
+    "shapes": lambda x: (x.view(6, 4), x.permute(2, 0, 1), x.unsqueeze(1), x[:, 1], x[:, :, 1:-1], x[:, ::2]),
+    "joins": lambda x: (torch.cat([x, x], 1), torch.stack([x, x]), *x.split(2, 1), x.repeat(1, 2, 1)),
+    "moves": lambda x: (x.flip(1), x.expand(2, 2, 3, 4), f.pad(x, (1, 2)), x.roll(1, 1), x.transpose(0, 2)),
+    "picks": lambda x: (
+        x.gather(2, torch.zeros(2, 3, 1, dtype=torch.int64)), x.index_select(1, torch.tensor([2, 0])),
+        x[:, torch.tensor([-1, 0])], x.topk(2)[0], x.masked_fill(x > 1, 5.0),
+    ),
+    "types": lambda x: (x.int(), x.to(torch.float64) * 2, (x > 0).float(), x.int() + 1.5, x.int() * 2),
+    "made": lambda x: (torch.full((2, 3), 7.0) + x.sum(), torch.ones_like(x), torch.arange(4) * x),
+    "sums": lambda x: (x.cumsum(1), torch.linalg.vector_norm(x, 1, 0), x.norm(), *x.chunk(2, 2)),
+    "norms": lambda x: (f.layer_norm(x, (4,)), f.group_norm(x, 3), f.normalize(x, dim=1), f.softmax(x, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(tmp_path, name):
+    compared(tmp_path, FUNCTIONS[name], A)
+
+
+def test_a_saved_program_with_an_open_batch(tmp_path):
+    batch = torch.export.Dim("n")
+    net, (x,), program = made(Images(), (2, 3, 16, 16), dynamic_shapes={"x": {0: batch}})
+    torch.export.save(program, tmp_path / "net.pt2")
+    made_file = convert(PYTORCH, str(tmp_path / "net.pt2"), str(tmp_path / "net")).path
+    model = mslite.Model()
+    model.build_from_file(made_file)
+    assert model.get_inputs()[0].shape == [-1, 3, 16, 16]
+    for n in (1, 5):
+        x = torch.randn(n, 3, 16, 16)
+        found = trial.answers(model, [x.numpy()])
+        with torch.no_grad():
+            assert all(np.allclose(a, b.numpy(), atol=1e-5) for a, b in zip(found, net(x)))
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: torch.linalg.det(x[:, :, :3]), "det"),
+        (lambda x: x[x > 0], "aten"),
+        (lambda x: torch.bernoulli(x.sigmoid()), "rand"),
+        (lambda x: x[torch.tensor([0]), torch.tensor([1])], "several indices"),
+        (lambda x: f.max_pool2d(x, 2, return_indices=True)[1], "indices of the largest"),
+    ],
+)
+def test_what_is_not_imported_is_told_with_its_node(tmp_path, function, reason):
+    _, _, program = made(function, A)
+    with pytest.raises(ConversionError, match=f"node '.*{reason}"):
+        convert(PYTORCH, program, str(tmp_path / "net"))
+    assert explain(Job(PYTORCH, program, str(tmp_path / "net"))) and not list(tmp_path.iterdir())
+
+
+def test_a_program_that_changes_its_buffers_is_refused(tmp_path):
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return x + self.count
+
+    _, _, program = made(Counting(), (2, 3))
+    with pytest.raises(NotImplementedError, match="changes buffers"):
+        convert(PYTORCH, program, str(tmp_path / "net"))
+
+
+def test_other_shapes_than_the_programs_are_refused(tmp_path):
+    _, _, program = made(Images(), (2, 3, 16, 16))
+    for shapes, reason in (({"x": [1, 3, 16, 16]}, "was exported for"), ({"y": [1]}, "the inputs are")):
+        with pytest.raises(ConversionError, match=reason):
+            convert(PYTORCH, program, str(tmp_path / "net"), shapes)
+
+
+def test_a_file_that_is_no_program_is_told(tmp_path):
+    (tmp_path / "net.pt2").write_bytes(b"no program")
+    with pytest.raises(ConversionError, match="no program that torch.export.save wrote") as caught:
+        convert(PYTORCH, str(tmp_path / "net.pt2"), str(tmp_path / "net"))
+    assert caught.value.code == -200
