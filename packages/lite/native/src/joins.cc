@@ -1,7 +1,8 @@
 // Steps that one kernel does together, found when all steps of a stage are known:
 // * a residual, then an activation behind a convolution or a product on packed weights, in its epilogue: exact;
 // * a depthwise convolution and the 1x1 convolutions around it, row by row, where what is between would leave the cache.
-// What joins has no other reader, so nothing is computed twice.
+// What joins has no other reader, so nothing is computed twice; steps whose results nobody reads go before.
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -143,6 +144,15 @@ void Planner::join_steps() {
     moved(s, middle, std::move(made));
   };
 
+  const auto drop_unread = [&] {
+    for (size_t s = steps.size(); s-- > 0;) {
+      const auto unread = [&](int o) { return !plan_.values[o].outside && !kept[o] && !readers[o]; };
+      if (!std::all_of(steps[s].outputs.begin(), steps[s].outputs.end(), unread)) continue;
+      gone[s] = true;
+      for (int i : steps[s].inputs)
+        if (i >= 0) --readers[plan_.values[i].root];
+    }
+  };
   const auto pass = [&](const auto& join) {
     for (size_t s = 0; s < steps.size(); ++s) {
       if (gone[s]) continue;
@@ -150,6 +160,7 @@ void Planner::join_steps() {
       for (int o : steps[s].outputs) maker[o] = static_cast<int>(s);
     }
   };
+  drop_unread();
   pass(join_epilogue);
   pass(join_separable);  // when it is known what follows a convolution
   size_t left = 0;

@@ -118,6 +118,38 @@ int Planner::view(int value, std::vector<int64_t> shape) {
   return add(std::move(made));
 }
 
+int Planner::turned(int value, const std::vector<int>& order) {
+  const Type t = type(value);
+  Type out{t.dtype, {}};
+  myc_transpose_attrs attributes{};
+  int last = -1;
+  bool moves = false;
+  for (int axis : order) {
+    attributes.dims.v[attributes.dims.n++] = axis;
+    out.shape.push_back(t.shape[axis]);
+    if (t.shape[axis] == 1) continue;
+    moves = moves || axis < last;
+    last = axis;
+  }
+  return moves ? emit("transpose", {value}, attributes, std::move(out)) : view(value, std::move(out.shape));
+}
+
+int Planner::first_of(int value) const {
+  const auto found = firsts_.find(value);
+  return found == firsts_.end() ? -1 : found->second;
+}
+
+int Planner::channels_first(int value) {
+  const int found = first_of(value);
+  return found >= 0 ? found : turned(value, {0, 3, 1, 2});
+}
+
+int Planner::channels_last(int first) {
+  const int last = turned(first, {0, 2, 3, 1});
+  if (ok()) firsts_[last] = first;
+  return last;
+}
+
 void Planner::set_output(size_t i, int value) {
   if (!ok()) return;
   if (i >= node_->outputs.size()) {

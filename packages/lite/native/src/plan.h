@@ -160,6 +160,13 @@ class Planner {
   int once(const std::string& what, int from, const std::function<int()>& make);
   // The same elements in another shape.
   int view(int value, std::vector<int64_t> shape);
+  // The axes in another order: a view where the elements stay in theirs.
+  int turned(int value, const std::vector<int>& order);
+  // The same image with the channels first, or last, in the memory: operators on images [N, H, W, C] that make it with the
+  // channels first say so, others that work either way ask. A form that nothing reads is not computed.
+  int first_of(int value) const;  // -1 if it was made with the channels last
+  int channels_first(int value);
+  int channels_last(int first);
   void set_output(size_t i, int value);
   int fail(int code, const std::string& why);  // returns a value that may be used on
   bool ok() const { return status_.code == kSuccess && !waits_; }
@@ -214,6 +221,7 @@ class Planner {
   std::unordered_map<int, int> imports_;  // value of the stage before -> ours
   std::unordered_map<int, const uint8_t*> numbers_;  // elements of values of the stage before
   std::vector<std::vector<Type>> results_;  // of the activations of the stage before
+  std::unordered_map<int, int> firsts_;  // images by their form with the channels last
   int64_t entered_ = 0;  // nodes of subgraphs
   Status status_;
 };

@@ -34,7 +34,7 @@ int64_t fused_activation(int8_t activation) {
 
 OPERATOR(Activation) {
   const Table& a = p.node().attributes;
-  const int x = p.input(0);
+  const int last = p.input(0), first = p.first_of(last), x = first < 0 ? last : first;
   const Type type = p.type(x);
   const int8_t kind = a.get<int8_t>(kActivation_activation_type);
   int y;
@@ -46,7 +46,7 @@ OPERATOR(Activation) {
   } else {
     y = activated(p, x, kind);
   }
-  p.set_output(0, y);
+  p.set_output(0, first < 0 ? y : p.channels_last(y));
 }
 
 }  // namespace mycelia::lite

@@ -7,8 +7,6 @@ using namespace schema;
 
 namespace {
 
-constexpr int64_t kChannelsLast = 1;
-
 struct Fields {
   uint16_t kernel, strides, pad, pad_mode, round_mode, global, activation;
 };
@@ -33,13 +31,19 @@ Windows windows_of(Planner& p, const Type& image, const Fields& f) {
 }
 
 template <class Attributes>
-void pool(Planner& p, const char* op, const Fields& f, Attributes (*attributes)(const Windows&)) {
+void pool(Planner& p, const char* op, const Fields& f, Attributes (*attributes)(const Windows&, int64_t last)) {
   const int x = p.input(0);
   const Type image = p.type(x);
   const Windows w = windows_of(p, image, f);
   if (!p.ok()) return;
+  const int8_t activation = p.node().attributes.get<int8_t>(f.activation);
+  if (const int first = p.first_of(x); first >= 0) {
+    const Type out{image.dtype, {image.shape[0], image.shape[3], w.size[0], w.size[1]}};
+    p.set_output(0, p.channels_last(activated(p, p.emit(op, {first}, attributes(w, 0), out), activation)));
+    return;
+  }
   const Type out{image.dtype, {image.shape[0], w.size[0], w.size[1], image.shape[3]}};
-  p.set_output(0, activated(p, p.emit(op, {x}, attributes(w), out), p.node().attributes.get<int8_t>(f.activation)));
+  p.set_output(0, activated(p, p.emit(op, {x}, attributes(w, 1), out), activation));
 }
 
 myc_ints kernel(const Windows& w) { return ints({w.kernel[0], w.kernel[1]}); }
@@ -51,16 +55,16 @@ myc_ints pads(const Windows& w) { return ints({w.pad[0], w.pad[1], w.pad[2], w.p
 OPERATOR(MaxPoolFusion) {
   const Fields f{kMaxPoolFusion_kernel_size, kMaxPoolFusion_strides, kMaxPoolFusion_pad, kMaxPoolFusion_pad_mode, kMaxPoolFusion_round_mode,
                  kMaxPoolFusion_global, kMaxPoolFusion_activation_type};
-  pool<myc_max_pool_attrs>(p, "max_pool", f, [](const Windows& w) {
-    return myc_max_pool_attrs{kernel(w), stride(w), pads(w), ints({1, 1}), w.ceil, kChannelsLast};
+  pool<myc_max_pool_attrs>(p, "max_pool", f, [](const Windows& w, int64_t last) {
+    return myc_max_pool_attrs{kernel(w), stride(w), pads(w), ints({1, 1}), w.ceil, last};
   });
 }
 
 OPERATOR(AvgPoolFusion) {
   const Fields f{kAvgPoolFusion_kernel_size, kAvgPoolFusion_strides, kAvgPoolFusion_pad, kAvgPoolFusion_pad_mode, kAvgPoolFusion_round_mode,
                  kAvgPoolFusion_global, kAvgPoolFusion_activation_type};
-  pool<myc_avg_pool_attrs>(p, "avg_pool", f, [](const Windows& w) {
-    return myc_avg_pool_attrs{kernel(w), stride(w), pads(w), w.ceil, /*count_include_pad=*/0, /*divisor=*/0, kChannelsLast};
+  pool<myc_avg_pool_attrs>(p, "avg_pool", f, [](const Windows& w, int64_t last) {
+    return myc_avg_pool_attrs{kernel(w), stride(w), pads(w), w.ceil, /*count_include_pad=*/0, /*divisor=*/0, last};
   });
 }
 

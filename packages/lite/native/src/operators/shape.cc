@@ -108,20 +108,16 @@ OPERATOR(Transpose) {
     p.fail(kOperatorAttribute, "the order has " + std::to_string(order.size()) + " axes, the input " + text_of(type));
     return;
   }
-  myc_transpose_attrs attributes{};
-  Type out{type.dtype, {}};
-  std::vector<bool> seen(order.size());
+  std::vector<int> axes;
   for (int64_t axis : order) {
-    const int from = axis_of(p, axis, type.rank());
-    if (!p.ok() || seen[from]) {
+    axes.push_back(axis_of(p, axis, type.rank()));
+    if (!p.ok() || std::count(axes.begin(), axes.end(), axes.back()) > 1) {
       p.fail(kOperatorAttribute, "the order names axis " + std::to_string(axis) + " twice");
       return;
     }
-    seen[from] = true;
-    attributes.dims.v[attributes.dims.n++] = from;
-    out.shape.push_back(type.shape[from]);
   }
-  p.set_output(0, p.emit("transpose", {x}, attributes, std::move(out)));
+  const bool to_first = axes == std::vector<int>{0, 3, 1, 2} && p.first_of(x) >= 0;
+  p.set_output(0, to_first ? p.first_of(x) : p.turned(x, axes));
 }
 
 namespace {
