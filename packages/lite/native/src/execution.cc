@@ -1,6 +1,7 @@
 #include "execution.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "mycelia/cpu.h"
@@ -9,6 +10,8 @@
 namespace mycelia::lite {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostStages = 64;  // plans that are kept
 constexpr int kDeepest = 64;  // calls within calls that run on their own
@@ -66,6 +69,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   }
   auto made = std::make_shared<Stage>();
   made->number = ++made_;
+  made->plan.watched = watched_;
   {
     const std::lock_guard<std::mutex> lock(source_.planning);
     if (Status status = make(made.get()); !status) return status;
@@ -85,7 +89,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
 }
 
 Status Execution::first_stage(int graph, const std::vector<Type>& types, std::shared_ptr<Stage>* stage) {
-  std::string key = "graph " + std::to_string(graph);
+  std::string key = (watched_ ? "watched " : "graph ") + std::to_string(graph);
   for (const Type& type : types) key += " " + text_of(type);
   return find(key, [&](Stage* made) { return Planner(file_, &source_.packs, &made->plan).run(graph, types); }, stage);
 }
@@ -171,21 +175,30 @@ Status Execution::run_steps(const Stage& stage) {
 
 Status Execution::run_steps(const Stage& stage, int first, int last, myc_context* context) {
   for (int s = first; s < last; ++s) {
-    const Step& step = stage.plan.steps[s];
-    const myc_tensor* const* in = stage.step_inputs.data() + stage.step_places[s].first;
-    myc_tensor* const* out = stage.step_outputs.data() + stage.step_places[s].second;
-    if (!step.kernel) {
-      std::memcpy(out[0]->data, in[0]->data, static_cast<size_t>(in[0]->size * item_bytes(in[0]->dtype)));
-      continue;
-    }
-    const myc_call call{in, out, step.attributes.data(), context, static_cast<int32_t>(step.inputs.size()),
-                        static_cast<int32_t>(step.outputs.size())};
-    if (const int32_t code = step.kernel(&call); code != MYC_OK) {
-      const char* reason = code == MYC_E_ARGUMENT ? context->error : code == MYC_E_MEMORY ? "no memory for scratch" : "its kernel does not take this case";
-      return {kOperatorFailed, node_text(file_.nodes[step.node]) + reason};
-    }
+    const auto begin = times_ ? Clock::now() : Clock::time_point();
+    if (Status status = run_step(stage, s, context); !status) return status;
+    const int node = stage.plan.steps[s].node;
+    if (!times_ || node < 0) continue;
+    times_->milliseconds[node] += std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    times_->calls[node] += s + 1 == last || stage.plan.steps[s + 1].node != node;
   }
   return {};
+}
+
+Status Execution::run_step(const Stage& stage, int s, myc_context* context) {
+  const Step& step = stage.plan.steps[s];
+  const myc_tensor* const* in = stage.step_inputs.data() + stage.step_places[s].first;
+  myc_tensor* const* out = stage.step_outputs.data() + stage.step_places[s].second;
+  if (!step.kernel) {
+    std::memcpy(out[0]->data, in[0]->data, static_cast<size_t>(in[0]->size * item_bytes(in[0]->dtype)));
+    return {};
+  }
+  const myc_call call{in, out, step.attributes.data(), context, static_cast<int32_t>(step.inputs.size()),
+                      static_cast<int32_t>(step.outputs.size())};
+  const int32_t code = step.kernel(&call);
+  if (code == MYC_OK) return {};
+  const char* reason = code == MYC_E_ARGUMENT ? context->error : code == MYC_E_MEMORY ? "no memory for scratch" : "its kernel does not take this case";
+  return {kOperatorFailed, node_text(file_.nodes[step.node]) + reason};
 }
 
 Status Execution::run_observed(const Stage& stage) {
@@ -204,8 +217,9 @@ Status Execution::run_observed(const Stage& stage) {
   return run_steps(stage, next, static_cast<int>(stage.plan.steps.size()), context);  // copies to outputs
 }
 
-Status Execution::run(const std::shared_ptr<Stage>& first, const Sink& sink, Observer* observer) {
+Status Execution::run(const std::shared_ptr<Stage>& first, const Sink& sink, Observer* observer, NodeTimes* times) {
   observer_ = observer;
+  times_ = times;
   return finish(first, 0, 0, sink);
 }
 

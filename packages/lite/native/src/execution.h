@@ -38,6 +38,12 @@ class Observer {
   virtual bool after(const FileNode& node, const NodeRun& run, const Describe& tensor) = 0;
 };
 
+// What the nodes of a file took; of steps that are done together, it is told of the last one's node.
+struct NodeTimes {
+  std::vector<double> milliseconds;
+  std::vector<size_t> calls;
+};
+
 // What models made of one file share: the workers of a runner, the models of a group.
 struct Source {
   ModelBytes bytes;
@@ -68,8 +74,10 @@ class Execution {
   Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
   // Addresses for `stage`, which is to run next on the model's inputs.
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
-  // Runs the model, whose first stage is bound; `observer` may be null.
-  Status run(const std::shared_ptr<Stage>& first, const Sink& sink, Observer* observer);
+  // Whether plans from now on keep nodes apart, so that an observer can be told of each.
+  void watch(bool watched) { watched_ = watched; }
+  // Runs the model, whose first stage is bound. `observer`, of a watched plan, and `times` may be null.
+  Status run(const std::shared_ptr<Stage>& first, const Sink& sink, Observer* observer = nullptr, NodeTimes* times = nullptr);
 
  private:
   using Results = std::vector<std::vector<Buffer>>;  // of the activations of a stage
@@ -81,6 +89,7 @@ class Execution {
   Status run_steps(const Stage& stage);
   Status run_observed(const Stage& stage);
   Status run_steps(const Stage& stage, int first, int last, myc_context* context);
+  Status run_step(const Stage& stage, int s, myc_context* context);
   // From a bound stage at this level of the arenas to the end of its graph.
   Status finish(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink);
   Status activate(const Activation& activation, const Stage& stage, size_t level, int depth, std::vector<Buffer>* results);
@@ -89,7 +98,9 @@ class Execution {
 
   const ModelFile& file_;
   Source& source_;
+  bool watched_ = false;
   Observer* observer_ = nullptr;
+  NodeTimes* times_ = nullptr;
   std::list<std::pair<std::string, std::shared_ptr<Stage>>> stages_;  // used last: in front
   std::unordered_map<std::string, std::list<std::pair<std::string, std::shared_ptr<Stage>>>::iterator> by_key_;
   uint64_t made_ = 0;

@@ -97,7 +97,8 @@ struct Activation {
 struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
-  std::vector<NodeRun> nodes;  // in the order of their steps, without those that only call a subgraph
+  bool watched = false;  // each node has steps of its own; set before planning
+  std::vector<NodeRun> nodes;  // if watched: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
   int64_t arena_bytes = 0;
   // Memory from outside.

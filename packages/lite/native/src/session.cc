@@ -120,6 +120,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
   if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) { return outputs[output].memory.data(); }); !status) return status;
 
   stage_ = std::move(stage);
+  bound_ = stage_.get();
   for (size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].memory = std::move(memories[i]);
     inputs_[i].data = inputs_[i].memory.data();
@@ -134,15 +135,28 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
   return {};
 }
 
-Status Session::bind() {
+Status Session::bind(const std::shared_ptr<Stage>& stage) {
+  if (bound_ == stage.get()) return {};
   std::vector<Execution::Argument> arguments;
   for (const Border& input : inputs_) arguments.push_back({input.type, input.data});
-  return execution_->bind(stage_, arguments, [&](int output, const Type&) { return outputs_[output].data; });
+  bound_ = nullptr;
+  Status status = execution_->bind(stage, arguments, [&](int output, const Type&) { return outputs_[output].data; });
+  if (status) bound_ = stage.get();
+  return status;
 }
 
-Status Session::predict(Observer* observer) {
+Status Session::predict(Observer* observer, NodeTimes* times) {
   if (!stage_) return {kInferLater, "the model has open sizes: resize it before it is run (negative dimension)"};
   const Threads::Use use(threads_);
+  const bool watched = observer || !kept_.empty();
+  std::shared_ptr<Stage> stage = stage_;
+  execution_->watch(watched);
+  if (watched) {
+    std::vector<Type> types;
+    for (const Border& input : inputs_) types.push_back(input.type);
+    if (Status status = execution_->prepare(types, &stage); !status) return status;
+  }
+  if (Status status = bind(stage); !status) return status;
   for (Border& output : outputs_) output.made = false;
   for (auto& [node, tensors] : kept_)
     for (auto& tensor : tensors) tensor->made = false;
@@ -156,7 +170,8 @@ Status Session::predict(Observer* observer) {
     return border.data;
   };
   Recorder recorder(*this, observer);
-  const Status status = execution_->run(stage_, sink, kept_.empty() ? observer : &recorder);
+  const Status status = execution_->run(stage, sink, kept_.empty() ? observer : &recorder, times);
+  execution_->watch(false);
   for (Border& output : outputs_) output.made = bool(status);
   return status;
 }
@@ -192,6 +207,7 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
     made[i] = std::move(copy);
   }
   stage_.reset();
+  bound_ = nullptr;
   execution_ = std::make_unique<Execution>(*source_);  // its plans have constants that were computed of the old weights
   source_->packs.clear();
   for (auto& [i, memory] : made) {

@@ -43,10 +43,11 @@ class Session {
   // size -1 until the model ran.
   Status resize(const std::vector<std::vector<int64_t>>& shapes);
   // Computes the outputs from what the inputs' memory holds; `observer` may be null.
-  Status predict(Observer* observer = nullptr);
+  // `times`: of the nodes, added to what they have.
+  Status predict(Observer* observer = nullptr, NodeTimes* times = nullptr);
   bool ready() const { return stage_ != nullptr; }
-  // After an input or output got other memory.
-  Status bind();
+  // After an input or output got other memory: the next run finds it.
+  void rebind() { bound_ = nullptr; }
   // What a node computes, from the next run on; null if there is no such node. It belongs to the session.
   const std::vector<std::unique_ptr<Border>>* keep(const std::string& node);
   // Other elements for constants, by name, with the types that they have.  Errors: kParameterInvalid; then nothing changes.
@@ -59,11 +60,14 @@ class Session {
  private:
   class Recorder;
 
+  Status bind(const std::shared_ptr<Stage>& stage);
+
   std::atomic<bool> running_{false};
   std::shared_ptr<Source> source_;
   Threads threads_;
   std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
+  const Stage* bound_ = nullptr;  // whose addresses hold
   std::vector<Border> inputs_, outputs_;
   std::map<int, std::vector<std::unique_ptr<Border>>> kept_;  // outputs of nodes of the file
 };

@@ -55,7 +55,9 @@ def test_callbacks_see_every_node_with_its_values(model_file, lenet):
     for _, _, inputs, _ in seen:  # each reads what was made before it, in its layout
         assert inputs[0].tobytes() in values
     assert np.abs(seen[-1][3] - lenet[2][:2]).max() < 1e-5
-    assert [name for name, *_ in model.profile(2)] == [name for name, *_ in seen]
+    profile = model.profile(2)
+    assert [name for name, *_ in profile] == [name for name, *_ in seen]
+    assert {calls for *_, calls in profile} <= {0, 2} and sum(taken for *_, taken, _ in profile) > 0
 
 
 def test_a_callback_ends_the_run_by_false_or_by_raising(model_file, lenet):

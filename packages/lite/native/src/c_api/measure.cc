@@ -12,29 +12,6 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
-class Stopwatch : public Observer {
- public:
-  explicit Stopwatch(const std::vector<FileNode>& nodes) : first_(nodes.data()), taken_(nodes.size()) {}
-  bool before(const FileNode&, const NodeRun&, const Describe&) override { return begin_ = Clock::now(), true; }
-  bool after(const FileNode& node, const NodeRun&, const Describe&) override {
-    Taken& taken = taken_[static_cast<size_t>(&node - first_)];
-    taken.milliseconds += milliseconds_since(begin_);
-    ++taken.calls;
-    return true;
-  }
-
-  struct Taken {
-    double milliseconds = 0;
-    size_t calls = 0;
-  };
-  const std::vector<Taken>& taken() const { return taken_; }
-
- private:
-  const FileNode* const first_;
-  std::vector<Taken> taken_;
-  Clock::time_point begin_;
-};
-
 template <class Body>
 MSStatus measured(MSModelHandle handle, const Body& body) {
   const auto model = find<Model>(handle);
@@ -63,9 +40,9 @@ MSStatus MSModelProfile(MSModelHandle handle, size_t loops, MSNodeProfile* profi
     const std::vector<FileNode>& nodes = model.session->source()->file.nodes;
     if (!profile) return *node_num = nodes.size(), Status();
     if (*node_num < nodes.size()) return Status(kParameterInvalid, "there are " + std::to_string(nodes.size()) + " nodes, but places for " + std::to_string(*node_num));
-    Stopwatch watch(nodes);
+    NodeTimes times{std::vector<double>(nodes.size()), std::vector<size_t>(nodes.size())};
     for (size_t i = 0; i < loops; ++i)
-      if (Status status = model.session->predict(&watch); !status) return status;
+      if (Status status = model.session->predict(nullptr, &times); !status) return status;
     if (model.node_names.empty()) {
       for (const FileNode& node : nodes) {
         model.node_names.emplace_back(node.name);
@@ -73,7 +50,7 @@ MSStatus MSModelProfile(MSModelHandle handle, size_t loops, MSNodeProfile* profi
       }
     }
     for (size_t n = 0; n < nodes.size(); ++n)
-      profile[n] = {model.node_names[n].c_str(), model.node_types[n].c_str(), watch.taken()[n].milliseconds, watch.taken()[n].calls};
+      profile[n] = {model.node_names[n].c_str(), model.node_types[n].c_str(), times.milliseconds[n], times.calls[n]};
     return *node_num = nodes.size(), Status();
   });
 }

@@ -121,7 +121,8 @@ MSStatus MSTensorSetData(MSTensorHandle handle, void* data) {
   if (!tensor->session) return guarded(set);
   return alone(*tensor->session, [&] {
     set();
-    return tensor->session->bind();
+    tensor->session->rebind();
+    return Status();
   });
 }
 const void* MSTensorGetData(MSTensorHandle tensor) { return elements(tensor); }

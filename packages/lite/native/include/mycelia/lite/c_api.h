@@ -86,11 +86,12 @@ typedef struct MSCallBackParamC {
   const char* node_name;
   const char* node_type;
 } MSCallBackParamC;
-/* Handles and names hold for the call; false ends the run with an error. An input whose memory the node took has no data after. */
+/* Handles and names hold for the call; false ends the run with an error. Nodes that are otherwise computed together run apart. */
 typedef bool (*MSKernelCallBackC)(const MSTensorHandleArray inputs, const MSTensorHandleArray outputs, const MSCallBackParamC node);
 typedef bool (*MSNodeCallBack)(void* user, MSTensorHandleArray inputs, MSTensorHandleArray outputs, MSCallBackParamC node);
 
-/* What a node took in the runs of MSModelProfile; the names belong to the model. */
+/* What a node took in the runs of MSModelProfile; the names belong to the model. Nodes that are computed together with a later one
+ * have no calls: their time is that one's. */
 typedef struct MSNodeProfile {
   const char* node_name;
   const char* node_type;
@@ -184,7 +185,7 @@ MS_API const char* MSModelGetInfo(MSModelHandle model, const char* key);
 MS_API bool MSModelCheckSupport(MSDeviceType device, MSModelType type);
 /* Runs the model warm_up and then loops times on what its inputs hold; milliseconds of each loop, by the clock. */
 MS_API MSStatus MSModelTimeRuns(MSModelHandle model, size_t warm_up, size_t loops, double* milliseconds);
-/* Runs it loops times, one node at a time. *node_num: places in `nodes`, which may be NULL, before; the number of nodes after. */
+/* Runs it loops times. *node_num: places in `nodes`, which may be NULL, before; the number of nodes after. */
 MS_API MSStatus MSModelProfile(MSModelHandle model, size_t loops, MSNodeProfile* nodes, size_t* node_num);
 
 /* ---- runner: one model for many threads; its workers share weights and packed constants */
