@@ -352,6 +352,11 @@ void Planner::place() {
       lives.push_back({o, s, kept[o] ? static_cast<int>(plan_.steps.size()) : s, bytes_of(plan_.values[o].type)});
     }
   }
+  for (const NodeRun& node : plan_.nodes) {  // who watches reads what a node has, even if no step of it does
+    for (const std::vector<int>* values : {&node.inputs, &node.outputs})
+      for (int v : *values)
+        if (const int life = v < 0 ? -1 : of_value[plan_.values[v].root]; life >= 0) lives[life].to = std::max(lives[life].to, node.last - 1);
+  }
   std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
   std::vector<const Life*> placed;
   for (const Life& life : lives) {
