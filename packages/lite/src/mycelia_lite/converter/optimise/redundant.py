@@ -124,8 +124,8 @@ def _does_nothing(graph: FileGraph, node: FileNode) -> bool:
 
 
 @node_fusion(
-    "RemoveTransitivityOp", "Concat", "Split", "Transpose", "StridedSlice", "SliceFusion", "TileFusion",
-    "PadFusion", "BroadcastTo",
+    "RemoveTransitivityOp", "Concat", "Split", *RESHAPES, "Transpose", "StridedSlice", "SliceFusion",
+    "TileFusion", "PadFusion", "BroadcastTo",
 )  # fmt: skip
 def result_is_input(graph: FileGraph, node: FileNode) -> bool:
     """Concat of one, a slice of everything, a Reshape to the same shape and the like -> nothing"""

@@ -10,7 +10,6 @@ from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
 from mycelia_lite.converter.optimise.registry import node_fusion
 from mycelia_lite.format import Table
 
-
 _FARTHEST = 16  # deviations between 0 and a mean: 4 bits of the 24 are lost then
 
 
