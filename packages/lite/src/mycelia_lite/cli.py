@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mycelia_lite.commands.benchmark import benchmark
 from mycelia_lite.commands.convert import ConvertCommand, convert
 from mycelia_lite.commands.crop import crop
 
@@ -82,6 +83,7 @@ def inspect(
 
 app.command(cls=ConvertCommand)(convert)
 app.command()(crop)
+app.command()(benchmark)
 
 
 @app.command()

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from mycelia_lite.commands.options import option as _option
+from mycelia_lite.commands.options import spellings
+
 _SWITCHES = ("fp16", "trainModel", "optimizeTransformer", "infer", "check", "encryption")
-
-
-def _spellings(name: str) -> tuple[str, str]:
-    kebab = re.sub("[A-Z]", lambda m: f"-{m[0].lower()}", name)
-    return f"--{kebab}", f"--{name}"
 
 
 class ConvertCommand(TyperCommand):
     """Takes switches without a value, too: `--fp16` is `--fp16=on`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        bare = {spelling for name in _SWITCHES for spelling in _spellings(name)}
+        bare = {spelling for name in _SWITCHES for spelling in spellings(name)}
         values = ("on", "off", "true", "false")
         for i, argument in enumerate(args):
             if argument in bare and (i + 1 == len(args) or args[i + 1] not in values):
                 args[i] = f"{argument}=on"
         return super().parse_args(ctx, args)
-
-
-def _option(name: str, help: str) -> Any:
-    return typer.Option(*dict.fromkeys(_spellings(name)), help=help, show_default=False)
 
 
 Text = str | None
