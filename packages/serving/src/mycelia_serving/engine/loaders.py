@@ -69,9 +69,8 @@ def formats() -> dict[str, Loader]:
 def load(format_name: str, path: str, options: ModelOptions) -> LoadedModel:
     """The model in a file. Errors: RuntimeError that names the file and the cause."""
     known = formats()
-    loader = known.get(format_name)
-    if loader is None and path.endswith(".mindir"):
-        loader = known.get("mindir")  # Lite's own name for the format, the same file
+    # MindIR_Lite names two kinds of files: MindIR, and .ms, which Lite loads.
+    loader = known.get("mindir" if path.endswith(".mindir") else format_name)
     if loader is None:
         raise RuntimeError(
             f"The model file {path} cannot be loaded: the format {format_name} needs a package that brings a "
