@@ -64,9 +64,9 @@ struct GraphReader {
     int64_t body = -1, carried = -1;
     for (uint32_t i = 0; i < attributes.size() && i < 8; ++i) {
       const Table attribute = attributes[i];
-      const std::string_view name = attribute.text(kAttribute_name), text = attribute.text(kAttribute_data);
-      int64_t number = text.empty() || text.size() > 6 ? -1 : 0;
-      for (const char digit : text) number = number < 0 || digit < '0' || digit > '9' ? -1 : number * 10 + (digit - '0');
+      const std::string_view name = attribute.text(kAttribute_name);
+      const Span<int64_t> data{attribute.span<uint8_t>(kAttribute_data).data, attribute.span<uint8_t>(kAttribute_data).size / 8};
+      const int64_t number = data.size == 1 && data[0] <= kMostGraphs * int64_t{1 << 16} ? data[0] : -1;
       if (name == "body") body = number;
       else if (name == "carried") carried = number;
       else return {kOperatorAttribute, which + ": attribute '" + std::string(name) + "' is unknown"};

@@ -79,11 +79,13 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   return open ? Status() : resize(shapes);  // with open sizes the plan waits for resize
 }
 
-Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
+Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
+  std::vector<std::vector<int64_t>> shapes = given;
   if (shapes.size() != inputs_.size())
     return {kParameterInvalid, std::to_string(shapes.size()) + " shapes were given for " + std::to_string(inputs_.size()) + " inputs"};
   for (size_t i = 0; i < shapes.size(); ++i) {
     const std::vector<int64_t>& declared = source_->file.tensors[source_->file.inputs[i]].shape;
+    if (declared.empty() && shapes[i] == std::vector<int64_t>{1}) shapes[i].clear();  // one number, as some callers have no other
     if (shapes[i].size() != declared.size())
       return {kParameterInvalid, "input '" + inputs_[i].name + "' has " + std::to_string(declared.size()) + " dimensions, but " +
                                      std::to_string(shapes[i].size()) + " sizes were given"};

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import mycelia as ms
+import mycelia_lite as mslite
 from mycelia.io.onnx import onnx_pb2
 from mycelia.ir import evaluate
 from mycelia_lite.converter.importers import onnx
@@ -73,6 +74,15 @@ def border(name, dtype, shape):
     return message
 
 
+def graph(nodes, inputs, outputs, weights=None):
+    """A GraphProto for an attribute; inputs and outputs as for `model`."""
+    made = onnx_pb2.GraphProto(name="inner", node=nodes)
+    made.input.extend(border(name, *of) for name, of in inputs.items())
+    made.output.extend(border(name, np.float32, None) for name in outputs.split())
+    made.initializer.extend(tensor(array, name) for name, array in (weights or {}).items())
+    return made
+
+
 def model(nodes, inputs, outputs, weights=None, opset=17):
     """A ModelProto. `inputs`: name -> (dtype, shape); `outputs`: names with spaces between."""
     graph = onnx_pb2.GraphProto(name="g", node=nodes)
@@ -93,6 +103,22 @@ def answers(path, *arrays, shapes=None):
     """What the imported graph of a file computes."""
     source = onnx.load(str(path), shapes or {})
     return [t.asnumpy() for t in evaluate(source.graph, [ms.Tensor(a) for a in arrays])]
+
+
+def converted(tmp_path, message):
+    """A function that runs the converted model on arrays."""
+    path = write(tmp_path / "m.onnx", message)
+    mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
+    loaded = mslite.Model()
+    loaded.build_from_file(str(tmp_path / "m.ms"))
+
+    def run(*arrays):
+        loaded.resize(loaded.get_inputs(), [list(a.shape) for a in arrays])
+        for tensor, array in zip(loaded.get_inputs(), arrays):
+            tensor.set_data_from_numpy(array)
+        return [t.get_data_to_numpy() for t in loaded.predict(loaded.get_inputs())]
+
+    return run
 
 
 def run(tmp_path, kind, arrays, count=1, opset=17, constants=(), **attributes):

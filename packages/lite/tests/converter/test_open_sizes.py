@@ -5,25 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import mycelia_lite as mslite
-
-from .onnx_models import model, node, write
-
-
-def converted(tmp_path, message):
-    """A function that runs the converted model on arrays."""
-    path = write(tmp_path / "m.onnx", message)
-    mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
-    loaded = mslite.Model()
-    loaded.build_from_file(str(tmp_path / "m.ms"))
-
-    def run(*arrays):
-        loaded.resize(loaded.get_inputs(), [list(a.shape) for a in arrays])
-        for tensor, array in zip(loaded.get_inputs(), arrays):
-            tensor.set_data_from_numpy(array)
-        return [t.get_data_to_numpy() for t in loaded.predict(loaded.get_inputs())]
-
-    return run
+from .onnx_models import converted, model, node
 
 
 def test_arithmetic_on_open_sizes_is_done_when_they_are_known(tmp_path):

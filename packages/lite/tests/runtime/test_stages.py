@@ -213,7 +213,8 @@ def looper():
         file.tensor("v", dims=[-1]),
         file.tensor("w", dims=[-1]),
     )
-    attributes = [Table("Attribute", name=k, data=v) for k, v in (("body", b"1"), ("carried", b"1"))]
+    one = np.int64(1).tobytes()
+    attributes = [Table("Attribute", name=name, data=one) for name in ("body", "carried")]
 
     def body():
         file.node("AddFusion", ["v", "w"], ["v2"])

@@ -23,7 +23,7 @@ def _moved(node: Node) -> list[Value] | None:
 
 def expand(graph: Graph, known: Collection[str]) -> list[str]:
     """Replace, in place, nodes of ops that are not known by what they are composed of; those of nothing."""
-    missing = set()
+    missing = {name for node in graph.nodes for region in node.regions for name in expand(region, known)}
     while True:
         nodes, results = [], {}
         for node in graph.nodes:

@@ -53,3 +53,18 @@ def conv_transpose(
 @conv_transpose.infer
 def conv_transpose(x, weight, *, stride, pad, dilation, extra, group):
     return TensorType(x.dtype, (x.shape[0], weight.shape[1] * group, OPEN, OPEN))
+
+
+@op(name="file_loop", outputs=None, dynamic=True, nondiff=True)
+def file_loop(inputs: "tensors", *, body: "any", carried: "int", types: "any"):
+    """Runs ``going, *values, *rows = body(number of the run, going, *values, *rest)`` again and again.
+
+    inputs: how often at most (int64), whether at all (bool), the `carried` values, the rest, which stays.
+    Results: the values after the last run, and the rows of all runs, stacked. `types`: theirs.
+    """
+    raise NotImplementedError("a loop over data is computed by the Lite runtime only")
+
+
+@file_loop.infer
+def file_loop(inputs, *, body, carried, types):
+    return types

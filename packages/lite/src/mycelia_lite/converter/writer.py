@@ -8,11 +8,11 @@ is in `rules`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mycelia.ir import Node, TensorType, Value
+from mycelia.ir import Graph, Node, TensorType, Value
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.decompose import expand
 from mycelia_lite.converter.errors import Code, ConversionError
@@ -38,6 +38,9 @@ class Writer:
         self._last: dict[Value, int] = {}  # value -> its tensor with the channels last
         self._constants: dict[tuple, int] = {}
         self.sizes = OpenSizes(self)
+        self._order: list[int] = []  # the nodes of the subgraph at work
+        self._subgraphs: list[Table | None] = [None]  # the first one is the model
+        self._rules: Mapping[str, Callable] = {}
         self._node: Node | None = None
         self._uses: dict[str, int] = {}
 
@@ -163,34 +166,17 @@ class Writer:
 
     def run(self, rules) -> Table:
         """The file's root table. Errors: ConversionError that lists all ops without a rule."""
-        graph = self.source.graph
+        graph, self._rules = self.source.graph, rules
         missing = expand(graph, rules)
         if missing and not obstacles.are_collected():
             raise ConversionError(
                 Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
             )
-        inputs = []
-        for value, name in zip(graph.parameters, self.source.input_names):
-            shape = [-1 if type(n) is not int else n for n in value.type.shape]
-            inputs.append(self._added(self._tensor(name, _numpy(value.type), shape, _NCHW)))
-            self._first[value] = inputs[-1]
-        for node in graph.nodes:
-            self._node = node
-            if obstacles.are_collected():
-                self._try(node, rules)
-            else:
-                rules[node.op.name](self, node)
+        inputs = self._write(graph, self.source.input_names)
         outputs = []
         for value, name in zip(graph.outputs, self.source.output_names):
             outputs.append(self._named_output(value, name, inputs + outputs))
-        subgraph = Table(
-            "SubGraph",
-            name="subgraph_0_main",
-            inputIndices=inputs,
-            outputIndices=outputs,
-            nodeIndices=list(range(len(self.nodes))),
-            tensorIndices=list(range(len(self.tensors))),
-        )
+        self._subgraphs[0] = self._described("subgraph_0_main", inputs, outputs)
         return Table(
             "MetaGraph",
             name="",
@@ -200,7 +186,47 @@ class Writer:
             outputIndex=outputs,
             nodes=self.nodes,
             allTensors=self.tensors,
-            subGraph=[subgraph],
+            subGraph=self._subgraphs,
+        )
+
+    def subgraph(self, graph: Graph) -> int:
+        """Writes a region as a subgraph of the file; its number."""
+        kept = self._first, self._last, self.sizes, self._order, self._node
+        self._first, self._last, self.sizes, self._order = {}, {}, OpenSizes(self), []
+        number = len(self._subgraphs)
+        self._subgraphs.append(None)
+        inputs = self._write(graph, [f"{graph.name}_{number}_input{i}" for i in range(len(graph.parameters))])
+        outputs = [self.first(value) for value in graph.outputs]
+        self._subgraphs[number] = self._described(f"subgraph_{number}_{graph.name}", inputs, outputs)
+        self._first, self._last, self.sizes, self._order, self._node = kept
+        return number
+
+    def _write(self, graph: Graph, names: Sequence[str]) -> list[int]:
+        """Writes all nodes; the tensors of the inputs."""
+        inputs = []
+        for value, name in zip(graph.parameters, names, strict=True):
+            inputs.append(self._added(self._tensor(name, _numpy(value.type), value.type.shape, _NCHW)))
+            self._first[value] = inputs[-1]
+        for node in graph.nodes:
+            self._node = node
+            if obstacles.are_collected():
+                self._try(node, self._rules)
+            else:
+                self._rules[node.op.name](self, node)
+        return inputs
+
+    def _described(self, name: str, inputs: list[int], outputs: list[int]) -> Table:
+        """The table of the subgraph that was written last."""
+        used = {*inputs, *outputs}
+        for number in self._order:
+            used.update(self.nodes[number].inputIndex, self.nodes[number].outputIndex)
+        return Table(
+            "SubGraph",
+            name=name,
+            inputIndices=inputs,
+            outputIndices=outputs,
+            nodeIndices=self._order,
+            tensorIndices=sorted(used),
         )
 
     def _try(self, node: Node, rules) -> None:
@@ -222,8 +248,11 @@ class Writer:
             shape = value.type.shape
             made = self._added(self._tensor(name, _numpy(value.type), shape, _NCHW))
             if shape:
-                target = np.asarray([-1 if type(n) is not int else n for n in shape], np.int32)
-                self._append(Table("Reshape"), [tensor, self.constant(target)], [made])
+                if all(type(n) is int and n > 0 for n in shape):
+                    target = self.constant(np.asarray(shape, np.int32))
+                else:
+                    target = self.step(Table("Shape"), [tensor], np.int32, [len(shape)])
+                self._append(Table("Reshape"), [tensor, target], [made])
             else:
                 self._append(Table("Squeeze"), [tensor], [made])
             return made
@@ -239,6 +268,7 @@ class Writer:
 
     def _append(self, primitive: Table, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         name = self.tensors[outputs[0]].name
+        self._order.append(len(self.nodes))
         self.nodes.append(
             Table("CNode", name=name, primitive=primitive, inputIndex=list(inputs), outputIndex=list(outputs))
         )

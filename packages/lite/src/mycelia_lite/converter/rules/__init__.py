@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mycelia_lite.converter.rules import (  # noqa: F401
+    control,
     customs,
     elementwise,
     images,

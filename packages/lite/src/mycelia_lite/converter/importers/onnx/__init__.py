@@ -7,7 +7,6 @@ The operators are in `onnx_*.py` by topic; each follows the version of the opera
 from __future__ import annotations
 
 import os
-from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from mycelia_lite.converter.importers.onnx import (
     activations,
     arrays,
     attention,
+    control,
     elementwise,
     indices,
     losses,
@@ -37,7 +37,7 @@ from mycelia_lite.converter.importers.onnx import (
     sizes,
     windows,
 )
-from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor, need_known
+from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor
 from mycelia_lite.converter.importers.onnx.file import attribute_of, dtype_of, read_model, tensor_of, versions
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
@@ -49,7 +49,8 @@ TOPICS = (
 
 # What core raises for arguments that do not fit, and what attributes of wrong types lead to.
 _FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
-_CONTROL = ("If",)  # operators that hold graphs and are imported here
+_MOST_ASSUMED = 4  # nodes whose conditions are tried both ways
+_CONTROL = {"If": control.branch, "Loop": control.loop, "Scan": control.scan}  # operators that hold graphs
 
 
 def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
@@ -58,7 +59,15 @@ def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
     Errors: ConversionError if the file cannot be read, has operators, attributes or types that are not
     imported (all unknown operators in one error), or an input has no such name or dimensions.
     """
-    return _Model(path).source(input_shapes)
+    model = _Model(path)
+    first = None
+    while True:
+        try:
+            return model.source(input_shapes)
+        except ConversionError as error:
+            first = first or error
+            if not model.assume_otherwise():
+                raise first from None
 
 
 class _Model:
@@ -69,8 +78,17 @@ class _Model:
         self.folder = os.path.dirname(os.path.abspath(path))
         self.message = read_model(path)
         self.versions = versions(path, self.message.opset_import)
+        self.assumed: dict[str, bool] = {}  # conditions of nodes, by name, that are taken for granted
         self.imported = 0  # nodes so far, those of functions and branches included
         self.functions = {(_domain(f.domain), f.name): f for f in self.message.functions}
+
+    def assume_otherwise(self) -> bool:
+        """The next choice of what is taken for granted; False after the last of the first few nodes."""
+        for name in list(self.assumed)[:_MOST_ASSUMED]:
+            self.assumed[name] = not self.assumed[name]
+            if not self.assumed[name]:
+                return True
+        return False
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         graph = self.message.graph
@@ -215,8 +233,8 @@ class _Model:
         try:
             if function is not None:
                 results = self._function(function, call, inputs, trace)
-            elif node.op_type == "If":
-                results = self._branch(call, inputs, environment, versions, outer, trace)
+            elif kind in _CONTROL:
+                results = self._control(call, inputs, environment, versions, outer, trace)
             else:
                 results = _results(call, inputs)
         except ConversionError as error:
@@ -253,15 +271,17 @@ class _Model:
             self._node(node, environment, found, attributes, trace)
         return [environment[name] for name in function.output[: len(call.outputs)]]
 
-    def _branch(
+    def _control(
         self, call: Call, inputs: Sequence[Any], environment: Any, versions: Any, outer: Any, trace: Trace
-    ) -> list[Any]:
-        """An If whose condition is known: the nodes of one branch."""
-        taken = call.need("then_branch" if need_known(call, inputs[0], "cond").all() else "else_branch")
-        inner = ChainMap({t.name: tensor_of(t, self.folder) for t in taken.initializer}, environment)
-        for node in taken.node:
-            self._node(node, inner, versions, outer, trace)
-        return [inner[o.name] for o in taken.output]
+    ) -> Sequence[Any]:
+        """A node whose attributes are graphs: these see the values around them."""
+
+        def run(nodes: Sequence[Any], inner: Any, region: Trace) -> None:
+            for node in nodes:
+                self._node(node, inner, versions, outer, region)
+
+        around = control.Surroundings(environment, trace, self.folder, run, self.assumed)
+        return _CONTROL[call.kind](call, inputs, around)
 
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:

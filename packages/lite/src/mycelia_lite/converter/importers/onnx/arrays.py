@@ -27,6 +27,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
 )
 from mycelia_lite.converter.importers.onnx.file import dtype_of
 from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
+from mycelia_lite.converter.runtime_op import OPEN, at_run_time
 
 
 @operator("Shape")
@@ -267,6 +268,9 @@ def _pad(call, x, pads=None, value=None, axes=None):
         begin[axis], end[axis] = before, after
     if mode == "constant":
         return _constant_pad(call, x, begin, end, fill)
+    changed = [axis for axis in range(x.ndim) if begin[axis] or end[axis]]
+    if not all(is_number(shape_of(x)[axis]) for axis in changed):
+        return _open_pad(call, x, begin, end, mode)
     for axis, (before, after) in enumerate(zip(begin, end)):
         if before or after:
             places = np.arange(known_shape(call, x, (axis,))[axis])
@@ -274,6 +278,19 @@ def _pad(call, x, pads=None, value=None, axes=None):
             kept = grown[max(-before, 0) : len(grown) - max(-after, 0)]
             x = ops.gather(x, ms.Tensor(kept), axis)
     return x
+
+
+def _open_pad(call: Call, x: Any, begin: list[int], end: list[int], mode: str) -> Any:
+    """Padding from within along axes of open sizes, which are to be large enough for it."""
+    if mode != "reflect" or min((*begin, *end)) < 0:
+        raise call.fail(f"pads {begin}, {end} of mode '{mode}' along an open size: give inputShape")
+    sizes = [
+        n if before == after == 0 else n + before + after if is_number(n) else OPEN
+        for n, before, after in zip(shape_of(x), begin, end)
+    ]
+    sizes = [n if is_number(n) else OPEN for n in sizes]
+    pads = ms.Tensor(np.stack((begin, end), 1).astype(np.int32))
+    return at_run_time("PadFusion", (x, pads), [(x.dtype, sizes)], padding_mode="REFLECT")
 
 
 def _constant_pad(call: Call, x: Any, begin: list[int], end: list[int], fill: Any) -> Any:
