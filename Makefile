@@ -15,6 +15,7 @@ test: $(HATCH)
 	$(HATCH) run native
 	-$(HATCH) env create kserve-client
 	-test -n "$(PYTHON39)" && PATH="$(PYTHON39)/bin:$$PATH" $(HATCH) env create serving-client
+	-.hatch/bin/python tools/fetch_models.py
 	$(HATCH) run test -n auto $(ARGS)
 
 fuzz: $(HATCH)
