@@ -70,6 +70,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   auto made = std::make_shared<Stage>();
   made->number = ++made_;
   made->plan.watched = watched_;
+  made->plan.parallel = lanes_ != nullptr && !watched_;
   {
     const std::lock_guard<std::mutex> lock(source_.planning);
     if (Status status = make(made.get()); !status) return status;
@@ -142,6 +143,7 @@ Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& 
       std::copy(type.shape.begin(), type.shape.end(), tensors[i].shape);
       tensors[i].data = const_cast<uint8_t*>(plan.values[i].constant);
     }
+    if (plan.parallel) stage.order = order_of(plan);
     for (const Step& step : plan.steps) {
       stage.step_places.emplace_back(stage.step_inputs.size(), stage.step_outputs.size());
       for (const int i : step.inputs) stage.step_inputs.push_back(i < 0 ? nullptr : &tensors[i]);
@@ -170,6 +172,7 @@ Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& 
 
 Status Execution::run_steps(const Stage& stage) {
   if (observer_) return run_observed(stage);
+  if (stage.plan.parallel && !times_) return run_lanes(stage);
   return run_steps(stage, 0, static_cast<int>(stage.plan.steps.size()), myc_cpu_context());
 }
 
@@ -183,6 +186,14 @@ Status Execution::run_steps(const Stage& stage, int first, int last, myc_context
     times_->calls[node] += s + 1 == last || stage.plan.steps[s + 1].node != node;
   }
   return {};
+}
+
+Status Execution::run_lanes(const Stage& stage) {
+  return lanes_->run(stage.order, [&](int s) { return run_step(stage, s, myc_cpu_context()); });
+}
+
+void Execution::set_lanes(int count, const Threads& threads) {
+  if (count > 1) lanes_ = std::make_unique<Lanes>(count, threads);
 }
 
 Status Execution::run_step(const Stage& stage, int s, myc_context* context) {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lanes.h"
 #include "plan.h"
 
 namespace mycelia::lite {
@@ -25,6 +26,7 @@ struct Stage {
   std::vector<const myc_tensor*> step_inputs;  // of all steps, one after the other
   std::vector<myc_tensor*> step_outputs;
   std::vector<std::pair<size_t, size_t>> step_places;  // of each step in these two
+  Order order;  // of a parallel plan
   bool active = false;  // it is under way: a subgraph that calls itself needs another one
 };
 
@@ -74,6 +76,8 @@ class Execution {
   Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
   // Addresses for `stage`, which is to run next on the model's inputs.
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
+  // Steps that run at the same time on these threads, which stay the caller's; before the first plan.
+  void set_lanes(int count, const Threads& threads);
   // Whether plans from now on keep nodes apart, so that an observer can be told of each.
   void watch(bool watched) { watched_ = watched; }
   // Runs the model, whose first stage is bound. `observer`, of a watched plan, and `times` may be null.
@@ -89,6 +93,7 @@ class Execution {
   Status run_steps(const Stage& stage);
   Status run_observed(const Stage& stage);
   Status run_steps(const Stage& stage, int first, int last, myc_context* context);
+  Status run_lanes(const Stage& stage);
   Status run_step(const Stage& stage, int s, myc_context* context);
   // From a bound stage at this level of the arenas to the end of its graph.
   Status finish(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink);
@@ -98,6 +103,7 @@ class Execution {
 
   const ModelFile& file_;
   Source& source_;
+  std::unique_ptr<Lanes> lanes_;  // null: one step after the other
   bool watched_ = false;
   Observer* observer_ = nullptr;
   NodeTimes* times_ = nullptr;

@@ -2,6 +2,7 @@
 #ifndef MYCELIA_LITE_OPTIONS_H_
 #define MYCELIA_LITE_OPTIONS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,9 @@ struct Options {
   bool fp16 = false;  // prefer 16-bit arithmetic
   int devices = 0;  // described
   Config config;
+
+  // Steps that run at the same time.
+  int32_t lanes() const { return std::min(threads, parallel ? std::max(inter_op, 2) : inter_op); }
 };
 
 // `[section]` lines, `key=value` lines, `#` comments.

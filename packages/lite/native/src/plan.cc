@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels.h"
+#include "lanes.h"
 #include "mycelia/cpu.h"
 #include "mycelia/op_attrs.h"
 #include "schema.h"
@@ -357,12 +358,29 @@ void Planner::place() {
       for (int v : *values)
         if (const int life = v < 0 ? -1 : of_value[plan_.values[v].root]; life >= 0) lives[life].to = std::max(lives[life].to, node.last - 1);
   }
+  // Whether nobody reads a any more when b is made: in the order of the steps, or in whatever order they may run.
+  std::vector<std::vector<bool>> earlier;
+  std::vector<std::vector<int>> users;
+  if (plan_.parallel) {
+    earlier = ancestors(order_of(plan_));
+    users.resize(plan_.values.size());
+    for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
+      for (int i : plan_.steps[s].inputs)
+        if (i >= 0) users[plan_.values[i].root].push_back(s);
+      for (int o : plan_.steps[s].outputs) users[o].push_back(s);
+    }
+  }
+  const auto ended = [&](const Life& a, const Life& b) {
+    if (!plan_.parallel || a.to >= b.from) return a.to < b.from;
+    const std::vector<int>& all = users[a.value];
+    return std::all_of(all.begin(), all.end(), [&](int s) { return earlier[b.from][s]; });
+  };
   std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
   std::vector<const Life*> placed;
   for (const Life& life : lives) {
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (const Life* other : placed)
-      if (other->from <= life.to && life.from <= other->to) taken.emplace_back(plan_.values[other->value].place, other->bytes);
+      if (!ended(*other, life) && !ended(life, *other)) taken.emplace_back(plan_.values[other->value].place, other->bytes);
     std::sort(taken.begin(), taken.end());
     int64_t at = 0;
     for (const auto& [begin, bytes] : taken) {

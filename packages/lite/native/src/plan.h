@@ -97,6 +97,7 @@ struct Activation {
 struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
+  bool parallel = false;  // steps that do not wait for one another run at the same time; set before planning
   bool watched = false;  // each node has steps of its own; set before planning
   std::vector<NodeRun> nodes;  // if watched: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes

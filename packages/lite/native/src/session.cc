@@ -58,6 +58,7 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   if (Status status = threads_.prepare(options); !status) return status;
   source_ = std::move(source);
   execution_ = std::make_unique<Execution>(*source_);
+  execution_->set_lanes(lanes_ = options.lanes(), threads_);
   const ModelFile& file = source_->file;
   std::string unknown;  // all of them are told, not the first alone
   for (const FileNode& node : file.nodes) {
@@ -210,7 +211,8 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
   }
   stage_.reset();
   bound_ = nullptr;
-  execution_ = std::make_unique<Execution>(*source_);  // its plans have constants that were computed of the old weights
+  execution_ = std::make_unique<Execution>(*source_);  // the old one's plans have constants that were computed of the old weights
+  execution_->set_lanes(lanes_, threads_);
   source_->packs.clear();
   for (auto& [i, memory] : made) {
     FileTensor& tensor = file.tensors[i];

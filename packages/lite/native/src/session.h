@@ -65,6 +65,7 @@ class Session {
   std::atomic<bool> running_{false};
   std::shared_ptr<Source> source_;
   Threads threads_;
+  int lanes_ = 1;
   std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
   const Stage* bound_ = nullptr;  // whose addresses hold

@@ -15,7 +15,7 @@ Status Threads::prepare(const Options& options) {
     cores_ = allowed;
     cores_.resize(std::min(cores_.size(), static_cast<size_t>(options.threads)));
   }
-  count_ = std::max(options.threads - options.inter_op + 1, 1);
+  count_ = std::max(options.threads - options.lanes() + 1, 1);
   if (options.shared_pool && !cores_.empty())
     return {kParameterInvalid, "threads that models share cannot be bound to cores for one of them"};
   if (options.shared_pool || (options.threads <= 1 && cores_.empty())) return {};
@@ -23,13 +23,14 @@ Status Threads::prepare(const Options& options) {
   return pool_ ? Status() : Status{kMemory, "no memory for threads"};
 }
 
-Threads::Use::Use(const Threads& threads) {
+Threads::Use::Use(const Threads& threads, int lane) {
+  (void)lane;
   myc_cpu_use_pool(threads.pool_, threads.count_);
 #if defined(__linux__)
   if (threads.cores_.empty() || sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
   cpu_set_t own;
   CPU_ZERO(&own);
-  CPU_SET(threads.cores_[0], &own);
+  CPU_SET(threads.cores_[static_cast<size_t>(lane) % threads.cores_.size()], &own);
   bound_ = sched_setaffinity(0, sizeof(own), &own) == 0;
 #endif
 }

@@ -25,7 +25,8 @@ class Threads {
   // While it lives, kernels that the calling thread calls use these threads, and the thread is bound as they are.
   class Use {
    public:
-    explicit Use(const Threads& threads);
+    // `lane`: which of several threads that run steps at the same time.
+    explicit Use(const Threads& threads, int lane = 0);
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;

@@ -10,7 +10,9 @@ import threading
 import numpy as np
 import pytest
 
+import mycelia as ms
 import mycelia_lite as mslite
+from mycelia import nn, ops
 from mycelia_lite import runtime
 from mycelia_lite.converter import convert
 from mycelia_lite.format import read, write
@@ -263,3 +265,48 @@ def test_models_of_a_group_share_what_is_packed(model_file, lenet):
     assert np.abs(answer(models[0], lenet[1][:2]) - lenet[2][:2]).max() < 1e-5
     with pytest.raises(NotImplementedError, match="workspace"):
         mslite.ModelGroup(mslite.ModelGroupFlag.SHARE_WORKSPACE)
+
+
+class Branches(nn.Cell):
+    """Chains that do not wait for one another, of several lengths."""
+
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.CellList([nn.Conv2d(3, 4, 3, has_bias=True) for _ in range(4)])
+        self.tail = nn.Conv2d(16, 3, 1)
+
+    def construct(self, x):
+        parts = []
+        for i, conv in enumerate(self.convs):
+            y = conv(x)
+            for _ in range(i):
+                y = ops.tanh(y) * 2 - y
+            parts.append(y)
+        return self.tail(ops.concat(parts, axis=1)), parts[1] + parts[3]
+
+
+@pytest.mark.parametrize("lanes", [2, 3])
+def test_independent_nodes_run_at_the_same_time(write_mindir, tmp_path, lanes):
+    ms.set_seed(1)
+    net = Branches()
+    path = convert(
+        mslite.FmkType.MINDIR, write_mindir(net, tmp_path / "net", (2, 3, 9, 9)), str(tmp_path / "net")
+    ).path
+    x = np.random.default_rng(3).normal(size=(2, 3, 9, 9)).astype(np.float32)
+    expected = [y.asnumpy() for y in net(ms.Tensor(x))]
+    context, one = mslite.Context(), mslite.Model()
+    one.build_from_file(path)
+    context.cpu.thread_num = context.cpu.inter_op_parallel_num = lanes
+    model = mslite.Model()
+    model.build_from_file(path, context=context)
+    model.get_inputs()[0].set_data_from_numpy(x)
+    for _ in range(50):
+        for made, wanted in zip(model.predict(model.get_inputs()), expected):
+            assert np.abs(made.get_data_to_numpy() - wanted).max() < 1e-5
+    # What may be alive at the same time does not share memory.
+    assert int(model.get_model_info("arena_bytes")) > int(one.get_model_info("arena_bytes"))
+    seen = []
+    model.predict(model.get_inputs(), before=lambda inputs, outputs, name, kind: seen.append(name) or True)
+    assert len(seen) == len(model.profile(1))
+    for made, wanted in zip(model.get_outputs(), expected):
+        assert np.abs(made.get_data_to_numpy() - wanted).max() < 1e-5
