@@ -160,6 +160,7 @@ void find_cycles(ModelFile* file) {
 Status read_graphs(const Table& root, ModelFile* file) {
   const TableSpan nodes = root.tables(kMetaGraph_nodes), graphs = root.tables(kMetaGraph_subGraph);
   Reader& reader = *file->reader;
+  if (Status status = reveal(root, &file->revealed); !status) return status;
   if (graphs.size() > kMostGraphs)
     return {kNotSupported, "the model has " + std::to_string(graphs.size()) + " subgraphs, at most " + std::to_string(kMostGraphs) + " are supported"};
   file->graphs.resize(std::max<size_t>(graphs.size(), 1));
@@ -189,9 +190,16 @@ Status read_graphs(const Table& root, ModelFile* file) {
       node.attributes = primitive.table(kPrimitive_value);
       node.inputs = indices(table.span<uint32_t>(kCNode_inputIndex));
       node.outputs = indices(table.span<uint32_t>(kCNode_outputIndex));
+      if (const auto hidden = file->revealed.nodes.find(i); hidden != file->revealed.nodes.end()) {
+        if (!hidden->second.kind) continue;
+        node.kind = hidden->second.kind;
+        node.attributes = hidden->second.attributes;
+        node.inputs.resize(std::min(node.inputs.size(), hidden->second.inputs));
+      }
       bool prepares = false;
       Status status = node.attributes ? state.resolve(&node, &prepares) : broken("a node without an operator");
       if (!reader.ok()) return broken(reader.fault());
+      if (file->revealed.reader && !file->revealed.reader->ok()) return broken(file->revealed.reader->fault());
       if (!status) return status;
       if (!prepares) file->nodes.push_back(std::move(node));
     }

@@ -8,6 +8,7 @@
 
 #include "flatbuffer.h"
 #include "model_bytes.h"
+#include "obfuscation.h"
 #include "status.h"
 
 namespace mycelia::lite {
@@ -52,6 +53,7 @@ struct ModelFile {
   std::vector<FileNode> nodes;  // of all graphs, without those that only prepare a call (PartialFusion, Switch)
   std::vector<FileGraph> graphs;  // the first one is the model
   std::vector<uint32_t> inputs, outputs;  // of the model
+  Revealed revealed;  // of an obfuscated model
   OutsideFiles outside;  // weights that are not in the file itself
 };
 

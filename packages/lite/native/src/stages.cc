@@ -169,7 +169,8 @@ void Planner::lower(Item item) {
       return;
     }
   }
-  if (ok() && !file_.reader->ok()) fail(kGraphInvalid, file_.reader->fault());
+  for (const Reader* reader : {file_.reader.get(), file_.revealed.reader.get()})
+    if (ok() && reader && !reader->ok()) fail(kGraphInvalid, reader->fault());
   for (uint32_t o : node_->outputs)
     if (ok() && value_of(scope, o) < 0) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
   if (ok() && item.activation < 0) note(first, scope);

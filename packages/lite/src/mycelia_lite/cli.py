@@ -10,6 +10,7 @@ import typer
 from mycelia_lite.commands.benchmark import benchmark
 from mycelia_lite.commands.convert import ConvertCommand, convert
 from mycelia_lite.commands.crop import crop
+from mycelia_lite.commands.obfuscate import obfuscate
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -84,6 +85,7 @@ def inspect(
 app.command(cls=ConvertCommand)(convert)
 app.command()(crop)
 app.command()(benchmark)
+app.command()(obfuscate)
 
 
 @app.command()
