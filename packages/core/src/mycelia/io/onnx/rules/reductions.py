@@ -139,7 +139,7 @@ def scanned(w: Any, x: Any, axis: int, starts: list[Any], step: Any) -> list[Any
 
     starts: numbers that fill the first states, of the dtypes in which they are given.
     """
-    inner = w.region("scan")
+    inner = w.region("rows")
     states = [w.fresh("state", start.dtype) for start in starts]
     row = w.fresh("row", x.dtype)
     for ref in (*states, row):
