@@ -228,14 +228,15 @@ def _one(tmp_path, *nodes, shape=(2, 3), weights=None, opset=17, outputs="y"):
 def test_all_operators_that_are_not_known_are_listed_with_their_nodes(tmp_path):
     inner = onnx_pb2.GraphProto(node=[node("StringConcat", "x", "r", name="deep")])
     path = _one(
-        tmp_path, node("Abs", "x", "a"), node("Unique", "a", "b", name="second"), node("Unique", "b", "c"),
+        tmp_path, node("Abs", "x", "a"), node("TreeEnsemble", "a", "b", name="second"),
+        node("TreeEnsemble", "b", "c"),
         node("If", "c", "d", then_branch=inner, else_branch=inner),
         node("Gelu", "d", "y", name="last", domain="com.example"),
     )  # fmt: skip
     with pytest.raises(ConversionError) as caught:
         convert(mslite.FmkType.ONNX, path, str(tmp_path / "out"))
     assert caught.value.code == Code.NOT_FIND_OP
-    listed = "StringConcat (node 'deep'), Unique (node 'second'), com.example.Gelu (node 'last')"
+    listed = "StringConcat (node 'deep'), TreeEnsemble (node 'second'), com.example.Gelu (node 'last')"
     assert listed in str(caught.value) and not (tmp_path / "out.ms").exists()
 
 
@@ -251,7 +252,7 @@ def test_all_operators_that_are_not_known_are_listed_with_their_nodes(tmp_path):
         ([node("Relu", "x", "z", name="r")], -200, "nothing computes the output 'y'"),
         ([node("Dropout", "x", "y z q", name="d")], -7, r"output 2 \('q'\) is not imported"),
         ([node("Cast", "x", "y", name="c", to=8)], -7, "string"),
-        ([node("NonZero", "x", "y", name="n")], -7, "only when the model runs"),
+        ([node("TfIdfVectorizer", "x", "y", name="n", pool_strings=["a"])], -302, "'pool_strings'"),
         ([node("Add", "x w", "y", name="a")], -7, r"node 'a' \(Add\): "),
         ([node("Softmax", "x", "y", name="s", axis=2)], -302, "axis 2 does not exist"),
     ],

@@ -13,6 +13,31 @@ namespace mycelia::lite {
 #include "own.def"
 #undef LITE_OWN
 
+// Attributes of kernels that have no op in the framework.
+struct GridSampleAttributes {
+  int64_t mode;  // 0 nearest, 1 linear, 2 cubic
+  int64_t padding;  // 0 zeros, 1 border, 2 reflection
+  int64_t corners;  // -1 and 1 are the centers of the outermost elements, not their edges
+};
+struct RoiAlignAttributes {
+  int64_t largest;  // the largest of the weighted elements of all samples, not the mean of the samples
+  int64_t half_pixel, samples;  // 0 samples: as many as a cell has elements
+  double scale;
+};
+struct DeformConvAttributes {
+  int64_t kernel[2], stride[2], pad[2], dilation[2];
+  int64_t group, offset_group;
+};
+struct NmsAttributes {
+  int64_t center;  // boxes are center and size, not two corners
+  int64_t most;  // of a class
+  double overlap, score;
+  int64_t with_score;
+};
+struct TakeAttributes {
+  int64_t axis;
+};
+
 template <class T>
 const T* in(const myc_call* call, int i) {
   return call->in[i] ? static_cast<const T*>(call->in[i]->data) : nullptr;

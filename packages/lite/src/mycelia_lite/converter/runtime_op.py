@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from mycelia.capture.trace import active
 from mycelia.ir import TensorType
 from mycelia.ops.define import op
 
@@ -26,10 +27,26 @@ def file_operator(inputs, *, kind, fields, types):
 def at_run_time(
     kind: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[int]]], **fields: Any
 ) -> Any:
-    """The results of an operator of the file, each a new tensor of (dtype, sizes); one alone if it is one."""
-    described = tuple(TensorType(dtype, tuple(shape)) for dtype, shape in types)
+    """The results of an operator of the file, each a new tensor of (dtype, sizes); one alone if it is one.
+
+    Sizes that are no numbers become open: the runtime finds them.
+    """
+    described = tuple(
+        TensorType(dtype, tuple(n if type(n) is int else OPEN for n in shape)) for dtype, shape in types
+    )
+    trace = active()
+    if trace is not None and all(t.traced is None for t in inputs):  # constants alone would be computed here
+        inputs = [trace.tensor(trace.constant(t)) for t in inputs]
     made = file_operator(tuple(inputs), kind=kind, fields=tuple(sorted(fields.items())), types=described)
     return made[0] if len(made) == 1 else made
+
+
+def custom(
+    kind: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[Any]]], **attributes: Any
+) -> Any:
+    """The same of a Custom node, whose attributes are numbers or lists of them."""
+    attr = tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in attributes.items()))
+    return at_run_time("Custom", inputs, types, type=kind, attr=attr)
 
 
 @op(name="conv_transpose", dynamic=True, nondiff=True)

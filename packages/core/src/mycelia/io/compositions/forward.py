@@ -38,6 +38,29 @@ def softplus(x, *, beta, threshold):
 
 
 @composition
+def softsign(x):
+    return x / (ops.abs(x) + Tensor(1, x.dtype))
+
+
+@composition
+def celu(x, *, alpha):
+    zero = Tensor(0, x.dtype)
+    return ops.maximum(x, zero) + ops.expm1(ops.minimum(x, zero) / alpha) * alpha
+
+
+@composition
+def diagonal(x, *, offset, dim1, dim2):
+    """Elements of two axes, which are gathered from one."""
+    rank = len(x.shape)
+    dims = dim1 % rank, dim2 % rank
+    *batch, rows, columns = (x.shape[d] for d in (*(d for d in range(rank) if d not in dims), *dims))
+    x = ops.transpose(x, (*(d for d in range(rank) if d not in dims), *dims))
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    places = (np.arange(count) - min(offset, 0)) * columns + np.arange(count) + max(offset, 0)
+    return ops.gather(ops.reshape(x, (*batch, rows * columns)), Tensor(places), len(batch))
+
+
+@composition
 def masked_fill(x, mask, value):
     return ops.where(mask, value, x)
 

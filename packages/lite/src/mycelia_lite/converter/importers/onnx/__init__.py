@@ -33,6 +33,8 @@ from mycelia_lite.converter.importers.onnx import (
     recurrent,
     reductions,
     resize,
+    sampling,
+    selection,
     signal,
     sizes,
     windows,
@@ -44,7 +46,7 @@ from mycelia_lite.enums import FmkType
 
 TOPICS = (
     activations, arrays, attention, elementwise, indices, losses, microsoft, norms, products, quantized,
-    recurrent, reductions, resize, signal, windows,
+    recurrent, reductions, resize, sampling, selection, signal, windows,
 )  # fmt: skip
 
 # What core raises for arguments that do not fit, and what attributes of wrong types lead to.

@@ -84,10 +84,15 @@ def _pow(call, base, exponent):
     if exponent.dtype.is_floating:
         power = ops.pow(cast(base, ms.float64), cast(exponent, ms.float64))
         return cast(power, base.dtype)
+    exponent = cast(exponent, base.dtype)
     powers = known(exponent)
-    if powers is None or (powers < 0).any():
-        raise call.fail("a power of integers whose exponent is negative or known only when the model runs")
-    return cast(ops.pow(base, cast(exponent, base.dtype)), base.dtype)
+    if powers is not None and (powers >= 0).all():
+        return cast(ops.pow(base, exponent), base.dtype)
+    power = ops.pow(base, ops.abs(exponent))  # below 0 the whole part of 1 / b ** n is 0 unless b is 1 or -1
+    whole = ops.logical_or(
+        ops.greater_equal(exponent, scalar(0, exponent)), ops.equal(ops.abs(base), scalar(1, base))
+    )
+    return ops.where(whole, cast(power, base.dtype), scalar(0, base))
 
 
 @operator("Mod")

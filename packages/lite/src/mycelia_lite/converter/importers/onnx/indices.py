@@ -153,14 +153,61 @@ def _top_k(call, x, k=None):
     return values, cast(places, ms.int64)
 
 
-@operator("NonZero")
-def _non_zero(call, x):
-    if known(x) is None:
-        raise call.fail("the places of what is not 0 show only when the model runs")
-    return ms.Tensor(np.stack(np.nonzero(known(x))).astype(np.int64))
-
-
 @operator("ReverseSequence")
 def _reverse_sequence(call, x, lengths):
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
     return ops.reverse_sequence(x, lengths, time, batch)
+
+
+@operator("TfIdfVectorizer")
+def _ngrams(call, x):
+    """How often each sequence of numbers of the pool comes in the rows of x, weighted."""
+    if call.get("pool_strings"):
+        raise call.attribute("pool_strings", "text is not imported")
+    mode = call.choice("mode", None, ("TF", "IDF", "TFIDF"))
+    pool, starts = call.need("pool_int64s"), [*call.need("ngram_counts")]
+    places, weights = call.need("ngram_indexes"), call.get("weights")
+    least, most = call.need("min_gram_length"), call.need("max_gram_length")
+    skips = call.need("max_skip_count")
+    rows = ops.reshape(x, (1, -1)) if x.ndim == 1 else x
+    batch, length = known_shape(call, rows)
+    counts = ops.zeros((batch, max(places) + 1), ms.float32)
+    starts.append(len(pool))
+    order = 0
+    for n in range(1, len(starts)):
+        grams = np.asarray(pool[starts[n - 1] : starts[n]], np.int64).reshape(-1, n)
+        columns = places[order : order + len(grams)]
+        order += len(grams)
+        if not len(grams) or not least <= n <= most:
+            continue
+        found = None
+        for skip in range(skips + 1 if n > 1 else 1):
+            windows = length - (n - 1) * (skip + 1)
+            if windows < 1:
+                continue
+            at = np.arange(windows)[:, None] + np.arange(n) * (skip + 1)
+            parts = ops.reshape(ops.gather(rows, ms.Tensor(at.reshape(-1)), 1), (batch, windows, 1, n))
+            same = cast(ops.equal(cast(parts, ms.int64), ms.Tensor(grams)), ms.float32)
+            hits = ops.sum(ops.amin(same, 3), 1)
+            found = hits if found is None else ops.add(found, hits)
+        if found is not None:
+            table = np.zeros((len(grams), max(places) + 1), np.float32)
+            table[np.arange(len(grams)), columns] = 1
+            counts = ops.add(counts, ops.matmul(found, ms.Tensor(table)))
+    factors = np.zeros(max(places) + 1, np.float32)
+    factors[places] = 1 if weights is None else weights
+    if mode == "IDF":
+        counts = ops.minimum(counts, ms.Tensor(1.0))
+    if mode != "TF":
+        counts = ops.mul(counts, ms.Tensor(factors))
+    return ops.reshape(counts, (-1,)) if x.ndim == 1 else counts
+
+
+@operator("OptionalHasElement")
+def _has_element(call, x=None):
+    return ms.Tensor(x is not None)
+
+
+@operator("OptionalGetElement")
+def _element(call, x):
+    return x

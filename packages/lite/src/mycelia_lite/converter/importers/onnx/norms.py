@@ -21,12 +21,25 @@ from mycelia_lite.converter.importers.onnx.calls import (
 @operator("BatchNormalization")
 def _batch_norm(call, x, scale, bias, mean, variance):
     epsilon = call.get("epsilon", 1e-5)
-    call.get("momentum")  # of training
+    momentum = call.get("momentum", 0.9)
     if call.version < 7:
         call.get("is_test")
         if not call.attributes.get("is_test", 0):
             raise call.attribute("is_test", "only inference can be converted")
-    if call.get("training_mode", 0) or any(map(call.wants, range(1, 5))):
+    if call.get("training_mode", 0):
+        axes = (0, *range(2, x.ndim))
+        wide = cast(x, _wide(call, x.dtype))
+        y, current, _ = normalized(wide, axes, epsilon)
+        spread = ops.mean(ops.square(ops.sub(wide, current)), axes)
+        y = ops.add(ops.mul(cast(y, x.dtype), along(scale, 1, x.ndim)), along(bias, 1, x.ndim))
+        old, new = scalar(momentum, mean), scalar(1 - momentum, mean)
+        current = cast(ops.reshape(current, (-1,)), mean.dtype)
+        spread = cast(spread, variance.dtype)
+        return (
+            y, ops.add(ops.mul(mean, old), ops.mul(current, new)),
+            ops.add(ops.mul(variance, old), ops.mul(spread, new)),
+        )  # fmt: skip
+    if any(map(call.wants, range(1, 5))):
         raise call.attribute("training_mode", "only inference can be converted")
     if not call.get("spatial", 1):
         raise call.attribute("spatial", "only 1, one mean for each channel, is imported")

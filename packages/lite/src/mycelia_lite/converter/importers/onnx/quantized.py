@@ -12,6 +12,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,
+    known_shape,
     operator,
     positive_axis,
     scalar,
@@ -24,9 +25,13 @@ from mycelia_lite.converter.importers.onnx.windows import convolved
 def _spread(call: Call, x: Any, parameter: Any) -> Any:
     """A scale or zero point as one that broadcasts to x: one number, or one for each index of an axis."""
     axis = call.get("axis", 1)
-    if call.get("block_size", 0):
-        raise call.attribute("block_size", "scales of blocks cannot be imported")
     shape = shape_of(parameter)
+    if block := call.get("block_size", 0):  # the same for each `block` elements along the axis
+        axis = positive_axis(call, axis, x.ndim)
+        count = known_shape(call, x, (axis,))[axis]
+        if len(shape) != x.ndim or shape[axis] != -(-count // block):
+            raise call.fail(f"scales of shape {list(shape)} for blocks of {block}")
+        return ops.gather(parameter, ms.Tensor(np.arange(count) // block), axis)
     if shape in ((), (1,)):
         return ops.reshape(parameter, ())
     if len(shape) != 1:

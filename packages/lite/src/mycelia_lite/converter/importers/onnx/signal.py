@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import mycelia as ms
-from mycelia import ops
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
+    is_number,
+    known,
     known_shape,
     need_known,
     operator,
@@ -18,111 +19,71 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.file import dtype_of
-
-_MOST_POINTS = 1 << 14  # of a transform, whose matrix becomes a constant
-
-
-def _waves(call: Call, length: int, outputs: int, dtype: Any) -> tuple[Any, Any]:
-    """Cosines and sines [length, outputs] of the products of places and frequencies."""
-    if not 0 < length <= _MOST_POINTS:
-        raise call.fail(f"a transform of {length} points, 1 to {_MOST_POINTS} are imported")
-    angles = np.outer(np.arange(length), np.arange(outputs)) % length * (2 * np.pi / length)
-    return tuple(ms.Tensor(f(angles).astype(dtype.np)) for f in (np.cos, np.sin))
+from mycelia_lite.converter.runtime_op import OPEN, custom
+from mycelia_lite.enums import DataType
 
 
-def _fitted(x: Any, size: int, length: int) -> Any:
-    """A signal along its last axis cut off or filled up with zeros."""
-    if size > length:
-        return x[..., :length]
-    return ops.pad(x, (0, length - size)) if size < length else x
+def _parts(call: Call, x: Any) -> int:
+    """1 or 2: whether the last axis of a signal is [real] or [real, imaginary]."""
+    parts = known_shape(call, x, (x.ndim - 1,))[-1]
+    if parts not in (1, 2) or not x.dtype.is_floating:
+        raise call.fail(f"a signal of {x.dtype} with {parts} parts")
+    return parts
+
+
+def _number(value: Any) -> int | None:
+    """The number of an input that is there and known."""
+    found = None if value is None else known(value)
+    return None if found is None else int(found.reshape(()))
 
 
 @operator("DFT")
 def _dft(call, x, length=None, axis=None):
-    """Products with the matrices of the waves; the last axis is [real] or [real, imaginary]."""
+    """Products with the matrices of the waves; length and axis may be data."""
     inverse, onesided = call.get("inverse", 0), call.get("onesided", 0)
-    if call.version >= 20:
-        axis = -2 if axis is None else int(need_known(call, axis, "axis").reshape(()))
-    else:
-        axis = call.get("axis", 1)
-    axis = positive_axis(call, axis, x.ndim)
-    if axis == x.ndim - 1:
-        raise call.fail("a transform along the axis of the real and imaginary part")
-    parts, size = known_shape(call, x, (axis, x.ndim - 1))[-1], shape_of(x)[axis]
-    if parts not in (1, 2) or not x.dtype.is_floating:
-        raise call.fail(f"a signal of {x.dtype} with {parts} parts")
-    whole_back = inverse and onesided
-    if length is not None:
-        length = int(need_known(call, length, "dft_length").reshape(()))
-    else:
-        length = 2 * (size - 1) if whole_back else size
-    order = [d for d in range(x.ndim - 1) if d != axis]
-    moved = ops.transpose(x, (x.ndim - 1, *order, axis))
-    real, imaginary = moved[0], moved[1] if parts == 2 else None
-    outputs = length // 2 + 1 if onesided and not inverse else length
-    used = min(size, length // 2 + 1) if whole_back else length
-    real = _fitted(real, size, used)
-    imaginary = None if imaginary is None else _fitted(imaginary, size, used)
-    cosines, sines = _waves(call, length, outputs, x.dtype)
-    if whole_back:  # the other half of the frequencies is the conjugate of this one
-        twice = np.full((used, 1), 2.0)
-        twice[0] = 1
-        if length % 2 == 0 and used == length // 2 + 1:
-            twice[-1] = 1
-        scale = ms.Tensor((twice / length).astype(x.dtype.np))
-        y = ops.matmul(real, ops.mul(cosines[:used], scale))
-        if imaginary is not None:
-            y = ops.sub(y, ops.matmul(imaginary, ops.mul(sines[:used], scale)))
-        results = [y]
-    else:
-        if inverse:
-            cosines, sines = cosines / length, -sines / length
-        results = [ops.matmul(real, cosines), ops.neg(ops.matmul(real, sines))]
-        if imaginary is not None:
-            results[0] = ops.add(results[0], ops.matmul(imaginary, sines))
-            results[1] = ops.add(results[1], ops.matmul(imaginary, cosines))
-    y = ops.stack(results)  # [parts, ..., frequencies]
-    back = [0] * x.ndim
-    for place, d in enumerate((x.ndim - 1, *order, axis)):
-        back[d] = place
-    return ops.transpose(y, tuple(back))
+    default = -2 if call.version >= 20 else call.get("axis", 1)
+    parts = _parts(call, x)
+    shape: list[Any] = [OPEN] * x.ndim
+    shape[-1] = 1 if inverse and onesided else 2
+    at = default if axis is None else _number(axis)
+    if at is not None:
+        at = positive_axis(call, at, x.ndim)
+        if at == x.ndim - 1:
+            raise call.fail(f"a transform along the axis of the {parts} parts")
+        shape[:-1] = [OPEN if d == at else n for d, n in enumerate(shape_of(x)[:-1])]
+        size = shape_of(x)[at]
+        points = _number(length)
+        if length is None and is_number(size):
+            points = 2 * (size - 1) if inverse and onesided else size
+        if points is not None:
+            shape[at] = points // 2 + 1 if onesided and not inverse else points
+    given = [v for v in (length, axis) if v is not None]
+    return custom(
+        "dft", [x, *given], [(x.dtype, shape)], inverse=inverse, onesided=onesided, axis=default,
+        given=[int(v is not None) for v in (length, axis)],
+    )  # fmt: skip
 
 
 @operator("STFT")
 def _stft(call, signal, step, window=None, length=None):
     """Transforms of frames of the signal, each times the window."""
     onesided = call.get("onesided", 1)
-    step = int(need_known(call, step, "frame_step").reshape(()))
-    if length is not None:
-        length = int(need_known(call, length, "frame_length").reshape(()))
-    elif window is not None:
-        length = known_shape(call, window)[0]
-    else:
+    if window is None and length is None:
         raise call.fail("neither window nor frame_length is there")
-    shape = known_shape(call, signal, (1,))
-    if signal.ndim == 3 and shape_of(signal)[2] == 2:
-        parts = [signal[..., 0], signal[..., 1]]
-        if onesided:
-            raise call.attribute("onesided", "the signal is complex")
-    else:
-        parts = [ops.reshape(signal, shape[:2])]
-    count = (shape[1] - length) // step + 1
-    if step < 1 or count < 1:
-        raise call.fail(f"frames of {length} at steps of {step} do not fit a signal of {shape[1]}")
-    if count * length > 1 << 22:
-        raise call.fail(f"{count} frames of {length}")
-    places = ms.Tensor((np.arange(count)[:, None] * step + np.arange(length)).reshape(-1))
-    frames = [ops.reshape(ops.gather(p, places, 1), (shape[0], count, length)) for p in parts]
-    if window is not None:
-        if shape_of(window) != (length,):
-            raise call.fail(f"a window of {list(shape_of(window))} for frames of {length}")
-        frames = [ops.mul(f, window) for f in frames]
-    cosines, sines = _waves(call, length, length // 2 + 1 if onesided else length, signal.dtype)
-    real, imaginary = ops.matmul(frames[0], cosines), ops.neg(ops.matmul(frames[0], sines))
-    if len(frames) == 2:
-        real = ops.add(real, ops.matmul(frames[1], sines))
-        imaginary = ops.add(imaginary, ops.matmul(frames[1], cosines))
-    return ops.stack([real, imaginary], -1)
+    if signal.ndim == 3 and _parts(call, signal) == 2 and onesided:
+        raise call.attribute("onesided", "the signal is complex")
+    points = shape_of(window)[0] if length is None else _number(length)
+    hop, whole = _number(step), shape_of(signal)[1]
+    shape: list[Any] = [shape_of(signal)[0], OPEN, OPEN, 2]
+    if points is not None and is_number(points):
+        shape[2] = points // 2 + 1 if onesided else points
+        if hop is not None and hop > 0 and is_number(whole) and whole >= points:
+            shape[1] = (whole - points) // hop + 1
+    given = [v for v in (window, length) if v is not None]
+    return custom(
+        "stft", [signal, step, *given], [(signal.dtype, shape)], onesided=onesided,
+        given=[int(v is not None) for v in (window, length)],
+    )  # fmt: skip
 
 
 _WINDOWS = {  # coefficients of 1, -cos, cos of twice the angle
@@ -134,16 +95,14 @@ _WINDOWS = {  # coefficients of 1, -cos, cos of twice the angle
 
 @operator(*_WINDOWS)
 def _window(call, size):
-    """A periodic window, or with `periodic` 0 a symmetric one; of a known size or one that is data."""
+    """A periodic window, or with `periodic` 0 a symmetric one."""
     dtype = dtype_of(call.get("output_datatype", 1), f"node '{call.name}' ({call.kind}): its result")
-    count = int(need_known(call, size, "size").reshape(()))
-    if not 0 <= count <= 1 << 22:
-        raise call.fail(f"a window of {count} elements")
-    period = count if call.get("periodic", 1) else count - 1
-    angles = 2 * math.pi * np.arange(count) / max(period, 1)
     a, b, c = _WINDOWS[call.kind]
-    values = a - b * np.cos(angles) + c * np.cos(2 * angles)
-    return ms.Tensor(values.astype(dtype.np) if dtype is not ms.bfloat16 else values).astype(dtype)
+    count = _number(size)
+    return custom(
+        "window", [size], [(dtype, (OPEN if count is None else count,))], a=a, b=b, c=c,
+        periodic=call.choice("periodic", 1, (0, 1)), dtype=int(DataType.of(np.dtype(dtype.np))),
+    )  # fmt: skip
 
 
 @operator("MelWeightMatrix")

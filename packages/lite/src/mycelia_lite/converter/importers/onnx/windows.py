@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     is_number,
     known_shape,
     operator,
+    scalar,
     shape_of,
 )
 from mycelia_lite.converter.runtime_op import conv_transpose
@@ -163,18 +165,51 @@ def _max_pool(call, x):
     y = cast(_max_pool_op(x, **how), dtype)
     if not call.wants(1):
         return y
-    if call.get("storage_order", 0):
-        raise call.attribute("storage_order", "only 0 is imported when indices are used")
     n, c, *size = known_shape(call, x)
+    index = _max_pool_index(x, **how)
+    if call.get("storage_order", 0):  # places count along the first axis of an image first
+        count, places = 1, ops.zeros_like(index)
+        for n_d, step in zip(size, np.cumprod([1, *size[:0:-1]])[::-1].tolist()):
+            along_axis = ops.floor_mod(ops.floor_div(index, scalar(step, index)), scalar(n_d, index))
+            places = ops.add(places, ops.mul(along_axis, scalar(count, index)))
+            count *= n_d
+        index = places
     planes = np.arange(n * c, dtype=np.int64).reshape(n, c, *[1] * len(size)) * int(np.prod(size))
-    return y, ops.add(_max_pool_index(x, **how), ms.Tensor(planes))
+    return y, ops.add(index, ms.Tensor(planes))
+
+
+def _sums(call: Call, x: Any, how: dict[str, Any]) -> tuple[Any, list[tuple]]:
+    """Sums of windows with gaps between their elements, and how many elements lie inside along each axis.
+
+    Of the second there are two for each axis: without the padding and with it.
+    """
+    channels, *size = known_shape(call, x, range(1, x.ndim))[1:]
+    kernel, stride, pad, dilation = (how[name] for name in ("kernel", "stride", "pad", "dilation"))
+    rank, ends, counts = len(kernel), [], []
+    for d, (n, k, s, gap) in enumerate(zip(size, kernel, stride, dilation)):
+        span, whole = (k - 1) * gap + 1, n + pad[d] + pad[d + rank]
+        count = (whole - span) // s + 1
+        if how["ceil"] and (whole - span) % s and count * s < n + pad[d]:
+            count += 1
+        if whole < span:
+            raise call.fail(f"a window of span {span} over {whole} elements with their padding")
+        ends.append(max(pad[d + rank], (count - 1) * s + span - n - pad[d]))
+        at = np.arange(count)[:, None] * s + np.arange(k) * gap - pad[d]
+        counts.append((((at >= 0) & (at < n)).sum(1), (at < n + pad[d + rank]).sum(1)))
+    ones = ms.Tensor(np.ones((channels, 1, *kernel), x.dtype.np))
+    pads = (*pad[:rank], *ends)
+    return _conv_op(x, ones, None, stride=stride, pad=pads, dilation=dilation, group=channels), counts
 
 
 @operator("AveragePool")
 def _average_pool(call, x):
     how = _window(call, x)
-    if set(how.pop("dilation")) != {1}:
-        raise call.attribute("dilations", "only 1 is imported")
+    if set(how["dilation"]) != {1}:
+        padded = call.get("count_include_pad", 0)
+        total, counts = _sums(call, x, how)
+        elements = functools.reduce(np.multiply.outer, [c[1 if padded else 0] for c in counts])
+        return ops.div(total, ms.Tensor(np.maximum(elements, 1).astype(x.dtype.np)))
+    how.pop("dilation")
     return _avg_pool_op(x, **how, count_include_pad=bool(call.get("count_include_pad", 0)))
 
 
@@ -183,9 +218,11 @@ def _lp_pool(call, x):
     """The root of the sum of powers; the padding adds nothing."""
     p = call.get("p", 2)
     how = _window(call, x)
-    if set(how.pop("dilation")) != {1} or how["ceil"]:
-        raise call.fail("dilations other than 1 and ceil_mode are not imported")
     exponent = cast(ms.Tensor(float(p)), x.dtype)
+    if set(how["dilation"]) != {1} or how["ceil"]:
+        total, _ = _sums(call, ops.pow(ops.abs(x), exponent), how)
+        return ops.pow(total, cast(ms.Tensor(1.0 / p), x.dtype))
+    how.pop("dilation")
     mean = _avg_pool_op(ops.pow(ops.abs(x), exponent), **how, count_include_pad=True)
     total = ops.mul(mean, cast(ms.Tensor(float(math.prod(how["kernel"]))), x.dtype))
     return ops.pow(total, cast(ms.Tensor(1.0 / p), x.dtype))
