@@ -10,6 +10,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     as_tensor,
@@ -60,6 +61,8 @@ def _constant(call):
 def _constant_of_shape(call, shape):
     value = call.get("value")
     value = ms.Tensor(np.zeros(1, np.float32)) if value is None else value
+    if run_time.is_data(shape):
+        return run_time.filled(call, value, shape)
     sizes = tuple(integers(call, shape, "input"))
     return ops.broadcast_to(ops.reshape(value, ()), sizes) if sizes else ops.reshape(value, ())
 
@@ -74,6 +77,8 @@ def _eye_like(call, x):
 @operator("Range")
 def _range(call, start, limit, delta):
     """Numbers from start on, limit not included."""
+    if run_time.is_data(start, limit, delta):
+        return run_time.numbers_from(call, start, limit, delta)
     numbers = [
         need_known(call, v, name) for v, name in ((start, "start"), (limit, "limit"), (delta, "delta"))
     ]
@@ -88,6 +93,8 @@ def _range(call, start, limit, delta):
 @operator("Reshape", sizes=(1,))
 def _reshape(call, x, shape):
     """0 keeps a size unless `allowzero`, one -1 stands for what is left."""
+    if run_time.is_data(shape):
+        return run_time.reshape(call, x, shape)
     wanted = integers(call, shape, "shape")
     given = shape_of(x)
     if not call.get("allowzero", 0):
@@ -144,6 +151,8 @@ def _axes(call: Call, given: Any, name: str = "axes") -> list[int] | None:
 
 @operator("Squeeze")
 def _squeeze(call, x, axes=None):
+    if run_time.is_data(axes):
+        return run_time.squeeze(call, x, axes)
     axes = _axes(call, axes)
     shape = shape_of(x)
     if axes is None:
@@ -158,6 +167,8 @@ def _squeeze(call, x, axes=None):
 
 @operator("Unsqueeze")
 def _unsqueeze(call, x, axes=None):
+    if run_time.is_data(axes):
+        return run_time.unsqueeze(call, x, axes)
     axes = _axes(call, axes)
     if axes is None:
         raise call.fail("axes are missing")
@@ -179,6 +190,8 @@ def _concat(call, *parts):
 @operator("Split")
 def _split(call, x, split=None):
     axis = positive_axis(call, call.get("axis", 0), x.ndim)
+    if run_time.is_data(split):
+        return run_time.split(call, x, split, axis)
     n = known_shape(call, x, (axis,))[axis]
     sizes = (
         call.get("split") if call.version < 13 else None if split is None else integers(call, split, "split")
@@ -205,6 +218,8 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
         starts, ends, axes = call.need("starts"), call.need("ends"), call.get("axes")
         steps = None
     else:
+        if run_time.is_data(starts, ends, axes, steps):
+            return run_time.slice_of(call, x, starts, ends, axes, steps)
         starts, ends = integers(call, starts, "starts"), integers(call, ends, "ends")
         axes = None if axes is None else integers(call, axes, "axes")
         steps = None if steps is None else integers(call, steps, "steps")
@@ -254,6 +269,8 @@ def _from_front(call: Call, at: Any, n: Any) -> Any:
 @operator("Pad", sizes=(1,))
 def _pad(call, x, pads=None, value=None, axes=None):
     mode = call.choice("mode", "constant", ("constant", "reflect", "edge", "wrap"))
+    if call.version >= 11 and run_time.is_data(pads, value, axes):
+        return run_time.pad(call, x, pads, value, axes, mode)
     if call.version < 11:
         pads, fill = call.need("pads"), call.get("value", 0.0)
     else:
@@ -309,6 +326,8 @@ def _constant_pad(call: Call, x: Any, begin: list[int], end: list[int], fill: An
 @operator("Expand", sizes=(1,))
 def _expand(call, x, shape):
     """Both the sizes of x and those given may be 1 where the others are not."""
+    if run_time.is_data(shape):
+        return run_time.expand(call, x, shape)
     wanted, given = integers(call, shape, "shape"), list(shape_of(x))
     rank = max(len(wanted), len(given))
     wanted, given = [1] * (rank - len(wanted)) + wanted, [1] * (rank - len(given)) + given
@@ -330,6 +349,8 @@ def _broadcast_size(a: Any, b: Any) -> Any:
 
 @operator("Tile", sizes=(1,))
 def _tile(call, x, repeats):
+    if run_time.is_data(repeats):
+        return run_time.tile(call, x, repeats)
     counts = tuple(integers(call, repeats, "repeats"))
     if len(counts) != x.ndim:
         raise call.fail(f"repeats {list(counts)} for {x.ndim} axes")
@@ -338,8 +359,13 @@ def _tile(call, x, repeats):
 
 @operator("Trilu")
 def _trilu(call, x, k=None):
-    diagonal = 0 if k is None else integers(call, k, "k")[0]
+    data = k is not None and run_time.is_data(k)
+    diagonal = 0 if k is None or data else integers(call, k, "k")[0]
     rows, columns = known_shape(call, x, (x.ndim - 2, x.ndim - 1))[-2:]
     mask = np.tri(rows, columns, diagonal if not call.get("upper", 1) else diagonal - 1, dtype=bool)
     kept = ms.Tensor(mask if not call.attributes.get("upper", 1) else ~mask)
+    if data:
+        above = ms.Tensor(np.arange(columns)[None] - np.arange(rows)[:, None])
+        compare = ops.greater_equal if call.get("upper", 1) else ops.less_equal
+        kept = compare(above, cast(ops.reshape(k, ()), ms.int64))
     return ops.where(kept, x, cast(ms.Tensor(0), x.dtype))

@@ -8,11 +8,13 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,
     integers,
+    is_number,
     known,
     known_shape,
     need_known,
@@ -108,11 +110,16 @@ def _scatter_elements(call, x, indices, updates):
 @operator("OneHot")
 def _one_hot(call, indices, depth, values):
     """Rows with values[1] at the index, values[0] elsewhere; an index out of range has none."""
-    n = int(need_known(call, depth, "depth").reshape(()))
     axis = positive_axis(call, call.get("axis", -1), indices.ndim + 1)
     indices = cast(indices, ms.int64)
-    indices = ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, scalar(n, indices)), indices)
-    places = along(ms.Tensor(np.arange(n)), axis, indices.ndim + 1)
+    if run_time.is_data(depth):
+        n = cast(ops.reshape(depth, ()), ms.int64)
+        places = run_time.counted(n)
+    else:
+        n = scalar(int(need_known(call, depth, "depth").reshape(())), indices)
+        places = ms.Tensor(np.arange(n.item()))
+    indices = ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, n), indices)
+    places = along(places, axis, indices.ndim + 1)
     hit = ops.equal(ops.expand_dims(indices, axis), places)
     return ops.where(hit, values[1], values[0])
 
@@ -141,11 +148,14 @@ def _arg_min(call, x):
 @operator("TopK")
 def _top_k(call, x, k=None):
     """The k largest (smallest) elements in order, of equal ones those with lower indices."""
-    count = call.need("k") if call.version < 10 else integers(call, k, "K")[0]
+    data = k is not None and run_time.is_data(k)
+    count = call.need("k") if call.version < 10 else None if data else integers(call, k, "K")[0]
     axis = positive_axis(call, call.get("axis", -1), x.ndim)
     largest = bool(call.get("largest", 1)) if call.version >= 11 else True
     if call.version >= 11:
         call.get("sorted")  # in order is right, too, where no order is asked for
+    if data or not is_number(shape_of(x)[axis]):
+        return run_time.top_k(call, x, k if data else ms.Tensor([count]), axis, largest)
     n = known_shape(call, x, (axis,))[axis]
     if not 0 < count <= n:
         raise call.fail(f"{count} of {n} elements")

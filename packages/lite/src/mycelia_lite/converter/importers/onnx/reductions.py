@@ -10,6 +10,8 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
+from mycelia.ops.define import find
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     cast,
@@ -32,7 +34,11 @@ def _reduction(name: str, axes_input: int = 18) -> Callable:
             if call.version < axes_input:
                 given = call.get("axes")
             else:
-                given = None if axes is None else integers(call, axes, "axes")
+                data = axes is not None and run_time.is_data(axes)
+                if data and run_time.vector(call, axes, "axes")[1]:
+                    call.get("noop_with_empty_axes", 0)
+                    return run_time.reduced(call, x, axes, function, bool(keep))
+                given = None if axes is None or data else integers(call, axes, "axes")
                 if call.get("noop_with_empty_axes", 0) and not given:
                     return function(x, ())
             chosen = sorted({positive_axis(call, a, x.ndim) for a in given or range(x.ndim)})
@@ -139,26 +145,34 @@ def _axis(call: Call, x: Any, axis: Any) -> int:
 @operator("CumSum")
 def _cum_sum(call, x, axis):
     """Sums of what stands before, with `exclusive` without the element itself; `reverse`: from the end."""
-    axis = _axis(call, x, axis)
-    exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
-    y = ops.flip(x, (axis,)) if reverse else x
-    y = _shifted(y, axis, 0) if exclusive else y
-    y = cast(ops.cumsum(y, axis), x.dtype)
-    return ops.flip(y, (axis,)) if reverse else y
+    return _cumulated(call, x, axis, ops.cumsum, 0)
 
 
 @operator("CumProd")
 def _cum_prod(call, x, axis):
-    axis = _axis(call, x, axis)
+    return _cumulated(call, x, axis, ops.cumprod, 1)
+
+
+def _cumulated(call: Call, x: Any, axis: Any, function: Callable, first: int) -> Any:
     exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
-    y = ops.flip(x, (axis,)) if reverse else x
-    y = _shifted(y, axis, 1) if exclusive else y
-    y = cast(ops.cumprod(y, axis), x.dtype)
-    return ops.flip(y, (axis,)) if reverse else y
+
+    def along(x: Any, axis: int) -> Any:
+        y = ops.flip(x, (axis,)) if reverse else x
+        y = _shifted(y, axis, first) if exclusive else y
+        y = cast(function(y, axis), x.dtype)
+        return ops.flip(y, (axis,)) if reverse else y
+
+    if run_time.is_data(axis):
+        return run_time.along_last(call, x, axis, lambda y: along(y, y.ndim - 1))
+    return along(x, _axis(call, x, axis))
 
 
 def _shifted(x: Any, axis: int, first: int) -> Any:
     """x moved by one place along the axis, with `first` before it."""
-    lead = (slice(None),) * axis
-    head = ops.add(ops.zeros_like(x[(*lead, slice(0, 1))]), scalar(first, x))
-    return ops.concat((head, x[(*lead, slice(0, -1))]), axis)
+    sizes, begin, steps = list(shape_of(x)), (0,) * x.ndim, (1,) * x.ndim
+    parts = []
+    for size in (1, sizes[axis] - 1):
+        sizes[axis] = size
+        parts.append(find("strided_slice")(x, begin, tuple(sizes), steps, tuple(sizes)))
+    head = ops.add(ops.zeros_like(parts[0]), scalar(first, x))
+    return ops.concat((head, parts[1]), axis)
