@@ -166,7 +166,8 @@ class Model:
         runtime.check(runtime.library().MSModelUpdateWeights(self._handle, _handles(weights, "weights")))
 
     def get_model_info(self, key: str) -> str:
-        """A fact about the built model: "precision", "isa", "arena_bytes", "weight_bytes", "packed_bytes".
+        """A fact about the built model: "precision", "isa", "arena_bytes", "weight_bytes", "packed_bytes",
+        "memory_plan".
 
         Errors: RuntimeError for another key.
         """

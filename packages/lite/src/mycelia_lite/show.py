@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table as Grid
@@ -11,6 +12,9 @@ from rich.text import Text
 
 from mycelia_lite.format import Table
 from mycelia_lite.format.tensors import element_bits, stored_bytes
+
+if TYPE_CHECKING:
+    from mycelia_lite.picture import MemoryPlan
 
 
 def bytes_text(size: float) -> str:
@@ -102,3 +106,22 @@ def _memory(model: Table) -> Grid:
     for key in sorted(counts, key=lambda key: (key[0] != "constants", -sizes[key], key)):
         grid.add_row(*key, str(counts[key]), bytes_text(sizes[key]), str(unknown[key] or "-"))
     return grid
+
+
+def memory_plan(plan: MemoryPlan) -> Group:
+    """Where each value lies in the arena, in the order in which they are made."""
+    grid = Grid()
+    for column in ("made by", "operator", "type"):
+        grid.add_column(column, overflow="fold")
+    for column in ("bytes", "place", "steps"):
+        grid.add_column(column, justify="right")
+    for value in plan.values:
+        step = plan.steps[value.first]
+        lives = f"{value.first}-{value.last}"
+        grid.add_row(
+            step.node or "-", step.kind or step.kernel, value.type, str(value.bytes), str(value.place), lives
+        )
+    peak = max(plan.live_bytes, default=0)
+    arena = bytes_text(plan.arena_bytes)
+    head = f"arena {arena} in {len(plan.steps)} steps, at most {bytes_text(peak)} live at once"
+    return Group(Text(head), grid)

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "../kernels.h"
+#include "../memory_plan.h"
 #include "model.h"
 
 using namespace mycelia::lite;
@@ -64,6 +65,8 @@ const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
       model.info[wanted] = kernels().isa();
     } else if (wanted == "arena_bytes") {
       model.info[wanted] = std::to_string(session.plan() ? session.plan()->arena_bytes : 0);
+    } else if (wanted == "memory_plan") {
+      model.info[wanted] = session.plan() ? memory_plan(*session.plan(), session.source()->file.nodes) : "";
     } else if (wanted == "weight_bytes" || wanted == "packed_bytes") {
       const std::lock_guard<std::mutex> lock(session.source()->planning);
       uint64_t bytes = 0;
