@@ -39,6 +39,8 @@ def expand(graph: Graph, known: Collection[str]) -> list[str]:
                 continue
             given = [v for v in node.inputs if v is not None]
             substitute(inner, dict(zip(inner.parameters, given, strict=True)))
+            for made in inner.nodes:
+                made.location = node.location
             nodes += inner.nodes
             results.update(zip(node.outputs, inner.outputs, strict=True))
         graph.nodes = nodes

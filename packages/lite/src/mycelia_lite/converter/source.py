@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mycelia import errors
 from mycelia.ir import Graph
 from mycelia_lite.enums import FmkType
+
+
+class NodePlace(errors.Place):
+    """A node of a model's file, the location of the nodes that it becomes. `name`: as the file calls it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, file: str, number: int, name: str, kind: str) -> None:
+        super().__init__(file, number, f"'{name}' ({kind})")
+        self.name = name
+
+    def __reduce__(self):
+        return errors.Place, (self.file, self.line, self.function)
 
 
 @dataclass

@@ -43,6 +43,9 @@ class Writer:
         self._rules: Mapping[str, Callable] = {}
         self._node: Node | None = None
         self._uses: dict[str, int] = {}
+        self._taken: set[str] = set()  # names of nodes
+        self._ends: set[Node] = set()  # the last of the nodes that each node of the source became
+        self._border = {*source.input_names, *source.output_names}
 
     # ---- what rules use
 
@@ -94,17 +97,17 @@ class Writer:
     ) -> list[int]:
         """The same for a node with several results."""
         made = []
-        for value in values:
+        name = self._name(primitive.kind, self._node in self._ends)
+        for i, value in enumerate(values):
             shape = value.type.shape
             if last:
                 n, c, h, w = shape
                 shape = (n, h, w, c)
             format = _NHWC if last else _NCHW
-            made.append(
-                self._added(self._tensor(self._name(primitive.kind), _numpy(value.type), shape, format))
-            )
+            table = self._tensor(self._inner(name, i), _numpy(value.type), shape, format)
+            made.append(self._added(table))
             (self._last if last else self._first)[value] = made[-1]
-        self._append(primitive, inputs, made)
+        self._append(primitive, inputs, made, name)
         return made
 
     def step(self, primitive: Table, inputs: Sequence[int], dtype, shape: Sequence[int]) -> int:
@@ -114,10 +117,12 @@ class Writer:
     def step_all(self, primitive: Table, inputs: Sequence[int], dtype, shapes: Sequence) -> list[int]:
         """The same for a node with several results of one dtype."""
         dtype = _numpy(dtype) if isinstance(dtype, TensorType) else np.dtype(dtype)
+        name = self._name(primitive.kind)
         made = [
-            self._added(self._tensor(self._name(primitive.kind), dtype, shape, _NHWC)) for shape in shapes
+            self._added(self._tensor(self._inner(name, i), dtype, shape, _NHWC))
+            for i, shape in enumerate(shapes)
         ]
-        self._append(primitive, inputs, made)
+        self._append(primitive, inputs, made, name)
         return made
 
     def step_cast(self, tensor: int, type: TensorType, shape: Sequence[int]) -> int:
@@ -207,6 +212,7 @@ class Writer:
         for value, name in zip(graph.parameters, names, strict=True):
             inputs.append(self._added(self._tensor(name, _numpy(value.type), value.type.shape, _NCHW)))
             self._first[value] = inputs[-1]
+        self._ends.update({n.location: n for n in graph.nodes}.values())
         for node in graph.nodes:
             self._node = node
             if obstacles.are_collected():
@@ -252,9 +258,9 @@ class Writer:
                     target = self.constant(np.asarray(shape, np.int32))
                 else:
                     target = self.step(Table("Shape"), [tensor], np.int32, [len(shape)])
-                self._append(Table("Reshape"), [tensor, target], [made])
+                self._append(Table("Reshape"), [tensor, target], [made], name)
             else:
-                self._append(Table("Squeeze"), [tensor], [made])
+                self._append(Table("Squeeze"), [tensor], [made], name)
             return made
         self.tensors[tensor].name = name
         return tensor
@@ -262,12 +268,12 @@ class Writer:
     def _turned(
         self, tensor: int, value: Value, order: Sequence[int], shape: Sequence[int], format: int
     ) -> int:
-        made = self._added(self._tensor(self._name("Transpose"), _numpy(value.type), shape, format))
-        self._append(Table("Transpose"), [tensor, self.constant(np.asarray(order, np.int32))], [made])
+        name = self._name("Transpose")
+        made = self._added(self._tensor(self._inner(name, 0), _numpy(value.type), shape, format))
+        self._append(Table("Transpose"), [tensor, self.constant(np.asarray(order, np.int32))], [made], name)
         return made
 
-    def _append(self, primitive: Table, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        name = self.tensors[outputs[0]].name
+    def _append(self, primitive: Table, inputs: Sequence[int], outputs: Sequence[int], name: str) -> None:
         self._order.append(len(self.nodes))
         self.nodes.append(
             Table("CNode", name=name, primitive=primitive, inputIndex=list(inputs), outputIndex=list(outputs))
@@ -282,9 +288,21 @@ class Writer:
         self.tensors.append(table)
         return len(self.tensors) - 1
 
-    def _name(self, kind: str) -> str:
-        count = self._uses[kind] = self._uses.get(kind, -1) + 1
-        return f"{kind}-op{count}"
+    def _name(self, kind: str, is_last: bool = False) -> str:
+        """A name for a node: that of the source's node, to which those on the way to it add their kind."""
+        source = getattr(self._node.location, "name", "") if self._node else ""
+        base = (source if is_last else f"{source}/{kind}") if source else f"{kind}-op"
+        name = "" if not source else base
+        while not name or name in self._taken:
+            count = self._uses[base] = self._uses.get(base, -1) + 1
+            name = f"{base}_{count + 1}" if source else f"{base}{count}"
+        self._taken.add(name)
+        return name
+
+    def _inner(self, node: str, result: int) -> str:
+        """A name for the tensor of a node's result; those of the border are taken."""
+        name = f"{node}:{result}" if result else node
+        return f"{name}:inner" if name in self._border else name
 
 
 def _numpy(type: TensorType) -> np.dtype:

@@ -16,6 +16,9 @@ _SMALL = 1 << 12  # bytes of constants that are compared
 _NUMBERS = {d: d.numpy for d in DataType if d.name.startswith(("BOOL", "INT", "UINT", "FLOAT"))}
 
 
+_EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "TensorList")  # in names of kinds
+
+
 class FileNode:
     __slots__ = ("name", "op", "inputs", "outputs", "parts", "table")
 
@@ -255,10 +258,14 @@ class FileGraph:
         work = list(tensors)
         while work:
             made = self.maker.get(work.pop())
-            if made is not None and not any(self.uses(o) for o in made.outputs):
+            if made is not None and not self._is_needed(made):
                 work += self._leave(made)
 
     def drop_unused(self) -> None:
         for node in reversed(list(self.nodes)):
-            if not any(self.uses(o) for o in node.outputs):
+            if not self._is_needed(node):
                 self._leave(node)
+
+    def _is_needed(self, node: FileNode) -> bool:
+        """Whether a result of a node is read, or something else may happen in it."""
+        return any(map(self.uses, node.outputs)) or any(word in node.kind for word in _EFFECTS)

@@ -11,7 +11,6 @@ from mycelia.capture.effects import collect
 from mycelia.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.errors import Place
 from mycelia.ir import TensorType
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError
@@ -23,7 +22,7 @@ from mycelia_lite.converter.importers.caffe.file import (
     require_known_fields,
     type_of,
 )
-from mycelia_lite.converter.source import Source
+from mycelia_lite.converter.source import NodePlace, Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (layers, windows)
@@ -120,7 +119,7 @@ def _source(
                     start = len(trace.graph.nodes)
                     call = Call(type_of(message), message, weights.get(message.name, []))
                     results = _results(call, blobs)
-                    place = Place(f"{os.path.basename(path)} layer", number, f"'{call.name}' ({call.kind})")
+                    place = NodePlace(f"{os.path.basename(path)} layer", number, call.name, call.kind)
                     for made in trace.graph.nodes[start:]:
                         made.location = place
                     for name in message.bottom:

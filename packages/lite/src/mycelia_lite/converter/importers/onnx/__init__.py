@@ -14,7 +14,6 @@ from mycelia.capture.effects import collect
 from mycelia.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.errors import Place
 from mycelia.ir import TensorType
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError
@@ -41,7 +40,7 @@ from mycelia_lite.converter.importers.onnx import (
 )
 from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor
 from mycelia_lite.converter.importers.onnx.file import attribute_of, dtype_of, read_model, tensor_of, versions
-from mycelia_lite.converter.source import Source
+from mycelia_lite.converter.source import NodePlace, Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
@@ -250,9 +249,7 @@ class _Model:
             results = [obstacles.UNKNOWN] * len(node.output)
         if function is None:
             self.imported += 1
-            place = Place(
-                f"{os.path.basename(self.path)} node", self.imported, f"'{call.name}' ({call.kind})"
-            )
+            place = NodePlace(f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind)
             for made in trace.graph.nodes[start:]:
                 made.location = place
         for name, value in zip(node.output, results):

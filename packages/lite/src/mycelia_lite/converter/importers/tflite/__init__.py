@@ -17,7 +17,6 @@ from mycelia.capture.effects import collect
 from mycelia.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.errors import Place
 from mycelia.ir import TensorType
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError
@@ -35,7 +34,7 @@ from mycelia_lite.converter.importers.tflite import (
 )
 from mycelia_lite.converter.importers.tflite.calls import OPERATORS, Call, as_tensor
 from mycelia_lite.converter.importers.tflite.file import File, TensorInfo
-from mycelia_lite.converter.source import Source
+from mycelia_lite.converter.source import NodePlace, Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (activations, arrays, elementwise, indices, products, quantized, reductions, resize, shapes, windows)
@@ -184,9 +183,7 @@ class _Model:
                 results = [obstacles.UNKNOWN] * len(operator.outputs)
             self.imported += 1
             self.halves |= call.halves
-            place = Place(
-                f"{os.path.basename(self.path)} node", self.imported, f"'{call.name}' ({call.kind})"
-            )
+            place = NodePlace(f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind)
             for made in trace.graph.nodes[start:]:
                 made.location = place
             values.update(zip(operator.outputs, results))

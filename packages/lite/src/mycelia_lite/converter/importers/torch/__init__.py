@@ -16,7 +16,6 @@ from mycelia.capture.effects import collect
 from mycelia.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.errors import Place
 from mycelia.ir import TensorType
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
@@ -29,7 +28,7 @@ from mycelia_lite.converter.importers.torch.calls import (
     shape_of,
     tensor_of,
 )
-from mycelia_lite.converter.source import Source
+from mycelia_lite.converter.source import NodePlace, Source
 from mycelia_lite.enums import FmkType
 
 _SIZES = {  # arithmetic on open sizes
@@ -167,7 +166,7 @@ class _Program:
                     raise failure from error
                 values[node] = obstacles.UNKNOWN
             self.imported += 1
-            place = Place(f"{self.name} node", self.imported, f"'{node.name}' ({kind})")
+            place = NodePlace(f"{self.name} node", self.imported, node.name, kind)
             for made in trace.graph.nodes[start:]:
                 made.location = place
 
