@@ -16,7 +16,15 @@ _SMALL = 1 << 12  # bytes of constants that are compared
 _NUMBERS = {d: d.numpy for d in DataType if d.name.startswith(("BOOL", "INT", "UINT", "FLOAT"))}
 
 
-_EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "TensorList")  # in names of kinds
+_EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "TensorList")  # among kinds
+    "Assign",
+    "Variable",
+    "Assert",
+    "Custom",
+    "Call",
+    "TensorArray",
+    "TensorList",
+)  # in names of kinds
 
 
 class FileNode:
