@@ -47,6 +47,17 @@ void ModelBytes::take(Memory memory, size_t size) {
   size_ = size;
 }
 
+void ModelBytes::release(const uint8_t* data, size_t bytes) const {
+  if (!mapped_ || data < data_ || data + bytes > data_ + size_) return;
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(data + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+void OutsideFiles::release(const uint8_t* data, size_t bytes) const {
+  for (const auto& [name, file] : files_) file->release(data, bytes);
+}
+
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);

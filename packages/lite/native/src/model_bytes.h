@@ -24,6 +24,8 @@ class ModelBytes {
   void take(Memory memory, size_t size);
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
+  // Gives back the pages of bytes that were read and are kept in another form; who reads them again gets them from the file.
+  void release(const uint8_t* data, size_t bytes) const;
 
  private:
   const uint8_t* data_ = nullptr;
@@ -39,6 +41,7 @@ class OutsideFiles {
   void set_folder(const std::string& folder) { folder_ = folder; }
   // `length` bytes from `offset` on in the file at `location`; -1: to its end.
   Status find(std::string_view location, int64_t offset, int64_t length, const uint8_t** data, uint64_t* bytes);
+  void release(const uint8_t* data, size_t bytes) const;
 
  private:
   std::string folder_;

@@ -55,6 +55,13 @@ struct ModelFile {
   std::vector<uint32_t> inputs, outputs;  // of the model
   Revealed revealed;  // of an obfuscated model
   OutsideFiles outside;  // weights that are not in the file itself
+  const ModelBytes* bytes = nullptr;  // of the file, if they stay
+
+  // Bytes that were read and are kept in another form.
+  void release(const uint8_t* data, size_t count) const {
+    if (bytes) bytes->release(data, count);
+    outside.release(data, count);
+  }
 };
 
 // Reads and checks: every index is one of a tensor, a value is written before it is read, calls fit what they call.

@@ -224,6 +224,7 @@ int Planner::once(const std::string& what, int from, const std::function<int()>&
   for (auto& [part, pack] : on_the_way) {
     if (pack.memory.data() != constant(made)) continue;
     (*packs_)[key] = std::move(pack);
+    file_.release(constant(from), static_cast<size_t>(bytes_of(type(from))));
     return made;
   }
   return fail(kError, "what is to be kept is not computed from constants");

@@ -35,7 +35,10 @@ MSStatus build(MSModelHandle handle, MSModelType type, MSContextHandle context, 
   });
 }
 
-Status parsed(Source& source) { return read_model_file(source.bytes.data(), source.bytes.size(), &source.file); }
+Status parsed(Source& source) {
+  source.file.bytes = &source.bytes;
+  return read_model_file(source.bytes.data(), source.bytes.size(), &source.file);
+}
 
 template <class Body>
 MSStatus built(MSModelHandle handle, const Body& body) {
