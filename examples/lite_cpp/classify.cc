@@ -7,9 +7,9 @@
 
 #include "mycelia/lite/model.h"
 
-using mycelia::lite::Model;
-using mycelia::lite::MSTensor;
-using mycelia::lite::Status;
+using mycelia::Model;
+using mycelia::MSTensor;
+using mycelia::Status;
 
 int main(int argc, char** argv) {
   if (argc != 3) {

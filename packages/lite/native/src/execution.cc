@@ -70,6 +70,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   auto made = std::make_shared<Stage>();
   made->number = ++made_;
   made->plan.watched = watched_;
+  made->plan.delegates = delegates_.empty() ? nullptr : &delegates_;
   made->plan.parallel = lanes_ != nullptr && !watched_;
   {
     const std::lock_guard<std::mutex> lock(source_.planning);

@@ -78,6 +78,7 @@ class Execution {
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
   // Steps that run at the same time on these threads, which stay the caller's; before the first plan.
   void set_lanes(int count, const Threads& threads);
+  void set_delegates(const std::vector<std::shared_ptr<Delegate>>& delegates) { delegates_ = delegates; }
   // Whether plans from now on keep nodes apart, so that an observer can be told of each.
   void watch(bool watched) { watched_ = watched; }
   // Runs the model, whose first stage is bound. `observer`, of a watched plan, and `times` may be null.
@@ -104,6 +105,7 @@ class Execution {
   const ModelFile& file_;
   Source& source_;
   std::unique_ptr<Lanes> lanes_;  // null: one step after the other
+  std::vector<std::shared_ptr<Delegate>> delegates_;
   bool watched_ = false;
   Observer* observer_ = nullptr;
   NodeTimes* times_ = nullptr;

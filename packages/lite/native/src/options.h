@@ -13,6 +13,8 @@
 
 namespace mycelia::lite {
 
+struct Delegate;
+
 // A configuration by section and key.
 using Config = std::map<std::string, std::map<std::string, std::string>>;
 
@@ -25,6 +27,7 @@ struct Options {
   bool parallel = false;  // independent chains at once, two unless inter_op says how many
   bool fp16 = false;  // prefer 16-bit arithmetic
   int devices = 0;  // described
+  std::vector<std::shared_ptr<Delegate>> delegates;  // in order of preference
   Config config;
 
   // Steps that run at the same time.

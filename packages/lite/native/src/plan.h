@@ -26,6 +26,8 @@ struct Type {
 };
 std::string text_of(const Type& type);
 
+struct Delegate;
+
 struct Value {
   Type type;
   const uint8_t* constant = nullptr;
@@ -98,8 +100,11 @@ struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
   bool parallel = false;  // steps that do not wait for one another run at the same time; set before planning
+  const std::vector<std::shared_ptr<Delegate>>* delegates = nullptr;  // that may claim nodes; set before planning
+  std::vector<std::shared_ptr<void>> kept;  // what steps of delegates point to
+  std::string partition;  // which node is where, and why, if there are delegates
   bool watched = false;  // each node has steps of its own; set before planning
-  std::vector<NodeRun> nodes;  // if watched: in the order of their steps, without those that only call a subgraph
+  std::vector<NodeRun> nodes;  // if watched or with delegates: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
   int64_t arena_bytes = 0;
   // Memory from outside.
@@ -198,6 +203,7 @@ class Planner {
   void lower(Item item);
   void call(Item item, int taken);
   void loop(Item item);
+  void delegate_steps();
   void note(int first, int scope);
   void leave(const Item& item);
   void activate(Item item, Activation activation);

@@ -40,6 +40,8 @@ class Session::Recorder : public Observer {
  private:
   // Without memory for it the tensor has no elements.
   static void copy(const myc_tensor& value, Border* tensor) {
+    tensor->made = value.data != nullptr;  // what is inside of a delegate's nodes has no memory here
+    if (!tensor->made) return;
     tensor->type = {value.dtype, {value.shape, value.shape + value.rank}};
     const size_t bytes = bytes_of(tensor->type);
     if (!tensor->memory.data() || tensor->memory.size() != bytes) tensor->memory = Memory(bytes);
@@ -59,6 +61,7 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   source_ = std::move(source);
   execution_ = std::make_unique<Execution>(*source_);
   execution_->set_lanes(lanes_ = options.lanes(), threads_);
+  execution_->set_delegates(delegates_ = options.delegates);
   const ModelFile& file = source_->file;
   std::string unknown;  // all of them are told, not the first alone
   for (const FileNode& node : file.nodes) {
@@ -213,6 +216,7 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
   bound_ = nullptr;
   execution_ = std::make_unique<Execution>(*source_);  // the old one's plans have constants that were computed of the old weights
   execution_->set_lanes(lanes_, threads_);
+  execution_->set_delegates(delegates_);
   source_->packs.clear();
   for (auto& [i, memory] : made) {
     FileTensor& tensor = file.tensors[i];

@@ -66,6 +66,7 @@ class Session {
   std::shared_ptr<Source> source_;
   Threads threads_;
   int lanes_ = 1;
+  std::vector<std::shared_ptr<Delegate>> delegates_;
   std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
   const Stage* bound_ = nullptr;  // whose addresses hold

@@ -62,6 +62,8 @@ Status Planner::finish() {
   if (plan_.rest.empty() ? std::find(plan_.made.begin(), plan_.made.end(), false) != plan_.made.end()
                          : plan_.missing.empty() && plan_.activations.empty())
     return {kGraphInvalid, "an output is never made"};
+  delegate_steps();
+  if (!ok()) return status_;
   if (!plan_.watched) join_steps();
   place();
   return {};
@@ -178,7 +180,7 @@ void Planner::lower(Item item) {
 
 // Keeps what the node at work became, for those who watch a run.
 void Planner::note(int first, int scope) {
-  if (!plan_.watched) return;
+  if (!plan_.watched && !plan_.delegates) return;
   NodeRun run{node_index_, first, static_cast<int>(plan_.steps.size()), {}, {}};
   for (const uint32_t tensor : node_->inputs) run.inputs.push_back(value_of(scope, tensor));
   for (const uint32_t tensor : node_->outputs) run.outputs.push_back(value_of(scope, tensor));

@@ -22,7 +22,7 @@ SHAPE = {"x": [6, 1, 32, 32]}
 PROGRAM = """
 #include <cstdio>
 #include "mycelia/lite/model.h"
-using namespace mycelia::lite;
+using namespace mycelia;
 int main(int, char** argv) {
   Model model;
   if (!model.Build(argv[1])) return std::fprintf(stderr, "%s", MSGetLastError()), 1;

@@ -1,4 +1,5 @@
 // Contexts and devices.
+#include "../delegate.h"
 #include "border.h"
 
 using namespace mycelia::lite;
@@ -98,6 +99,14 @@ int32_t MSContextGetInterOpParallelNum(MSContextHandle context) {
 
 MSStatus MSContextSetSharedThreadPool(MSContextHandle context, bool is_shared) {
   return change(context, [&](Options& options) { return options.shared_pool = is_shared, Status(); });
+}
+
+MSStatus MSContextAddDelegate(MSContextHandle context, const MSDelegateCallbacks* delegate) {
+  return change(context, [&](Options& options) {
+    if (!delegate || !delegate->name || !delegate->build) return Status(kNullPointer, "the delegate, its name or its build is NULL");
+    options.delegates.push_back(std::make_shared<Delegate>(*delegate));
+    return Status();
+  });
 }
 
 MSStatus MSContextAddDeviceInfo(MSContextHandle context, MSDeviceInfoHandle device_info) {

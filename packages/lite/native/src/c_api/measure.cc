@@ -63,6 +63,8 @@ const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
     Session& session = *model.session;
     if (wanted == "isa") {
       model.info[wanted] = kernels().isa();
+    } else if (wanted == "partition") {
+      model.info[wanted] = session.plan() && !session.plan()->partition.empty() ? session.plan()->partition : "all nodes: CPU\n";
     } else if (wanted == "arena_bytes") {
       model.info[wanted] = std::to_string(session.plan() ? session.plan()->arena_bytes : 0);
     } else if (wanted == "memory_plan") {

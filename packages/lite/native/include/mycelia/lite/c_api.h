@@ -188,6 +188,54 @@ MS_API MSStatus MSModelTimeRuns(MSModelHandle model, size_t warm_up, size_t loop
 /* Runs it loops times. *node_num: places in `nodes`, which may be NULL, before; the number of nodes after. */
 MS_API MSStatus MSModelProfile(MSModelHandle model, size_t loops, MSNodeProfile* nodes, size_t* node_num);
 
+/* ---- delegates: other devices. Of each plan a delegate claims runs of nodes and the CPU takes the rest. Memory is the host's: what
+ * has memory of its own copies in `run`. MSModelGetInfo(model, "partition") says which node is where and why. */
+typedef struct MSDelegateModel MSDelegateModel; /* the nodes of a plan, in the order in which they run */
+typedef struct MSDelegateNode MSDelegateNode;
+
+typedef struct MSDelegateTensor {
+  const char* name;
+  MSDataType data_type;
+  const int64_t* shape;
+  size_t shape_num;
+  void* data; /* while building: of constants alone */
+  size_t data_size;
+} MSDelegateTensor;
+
+/* What runs a run of nodes. Inputs: what it reads of others, without constants; outputs: what others read of it. */
+typedef struct MSDelegateKernel {
+  void* user;
+  MSStatus (*run)(void* user, const MSDelegateTensor* inputs, size_t input_num, MSDelegateTensor* outputs, size_t output_num);
+  void (*destroy)(void* user); /* or NULL */
+} MSDelegateKernel;
+
+typedef struct MSDelegateCallbacks {
+  const char* name; /* of the device */
+  void* user;
+  MSStatus (*build)(void* user, MSDelegateModel* model); /* for every plan, such as that of other shapes */
+  void (*destroy)(void* user); /* or NULL; when no context and no model needs it any more */
+} MSDelegateCallbacks;
+
+/* Delegates in order of preference. */
+MS_API MSStatus MSContextAddDelegate(MSContextHandle context, const MSDelegateCallbacks* delegate);
+MS_API size_t MSDelegateModelGetNodeNum(const MSDelegateModel* model);
+MS_API const MSDelegateNode* MSDelegateModelGetNode(const MSDelegateModel* model, size_t i);
+/* Whether a delegate that is preferred has the node. */
+MS_API bool MSDelegateModelIsTaken(const MSDelegateModel* model, size_t i);
+/* Claims nodes first, ..., first + count - 1. The kernel is the runtime's from then on; after a failure it is not. */
+MS_API MSStatus MSDelegateModelReplace(MSDelegateModel* model, size_t first, size_t count, const MSDelegateKernel* kernel, const char* why);
+/* Says why a node is left to others. */
+MS_API void MSDelegateModelDecline(MSDelegateModel* model, size_t i, const char* why);
+MS_API const char* MSDelegateNodeGetName(const MSDelegateNode* node);
+MS_API const char* MSDelegateNodeGetType(const MSDelegateNode* node);
+MS_API const MSDelegateTensor* MSDelegateNodeGetInputs(const MSDelegateNode* node, size_t* num);
+MS_API const MSDelegateTensor* MSDelegateNodeGetOutputs(const MSDelegateNode* node, size_t* num);
+/* Attributes by their place in the table of the operator (mycelia/lite/schema.h): an integer of 1, 4 or 8 bytes, a float, integers;
+ * the last one returns how many there are. */
+MS_API int64_t MSDelegateNodeGetInt(const MSDelegateNode* node, uint16_t field, size_t bytes, int64_t absent);
+MS_API float MSDelegateNodeGetFloat(const MSDelegateNode* node, uint16_t field, float absent);
+MS_API size_t MSDelegateNodeGetInts(const MSDelegateNode* node, uint16_t field, int64_t* values, size_t most);
+
 /* ---- runner: one model for many threads; its workers share weights and packed constants */
 MS_API MSRunnerHandle MSRunnerCreate(void);
 MS_API void MSRunnerDestroy(MSRunnerHandle* runner);

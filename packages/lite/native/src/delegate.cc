@@ -1,0 +1,253 @@
+#include "delegate.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "plan.h"
+
+struct MSDelegateNode {
+  const mycelia::lite::FileNode* node;
+  std::string name, type;
+  std::vector<std::string> input_names, output_names;
+  std::vector<MSDelegateTensor> inputs, outputs;
+};
+
+struct MSDelegateModel {
+  struct Claim {
+    size_t first, count;
+    MSDelegateKernel kernel;
+  };
+  std::string delegate;
+  std::vector<MSDelegateNode> nodes;
+  std::vector<bool> taken;
+  std::vector<std::string> reasons;  // of each node
+  std::vector<Claim> claims;
+  std::function<mycelia::lite::Status(size_t, size_t)> check;
+};
+
+namespace mycelia::lite {
+
+namespace {
+
+// A run of nodes on a device, as a kernel finds it by its attributes.
+struct Partition {
+  MSDelegateKernel kernel{};
+  std::string device;
+  std::vector<MSDelegateTensor> inputs, outputs;
+  std::vector<std::string> names;  // of both, which the tensors point to
+  ~Partition() {
+    if (kernel.destroy) kernel.destroy(kernel.user);
+  }
+};
+
+void point_to(MSDelegateTensor* described, const myc_tensor& t) {
+  described->data = t.data;
+  described->shape = t.shape;
+}
+
+int32_t run_partition(const myc_call* call) {
+  Partition* partition;
+  std::memcpy(&partition, call->attrs, sizeof(partition));
+  for (int32_t i = 0; i < call->n_in; ++i) point_to(&partition->inputs[i], *call->in[i]);
+  for (int32_t i = 0; i < call->n_out; ++i) point_to(&partition->outputs[i], *call->out[i]);
+  const MSStatus status = partition->kernel.run(partition->kernel.user, partition->inputs.data(), partition->inputs.size(), partition->outputs.data(),
+                                                partition->outputs.size());
+  if (status == kMSStatusSuccess) return MYC_OK;
+  std::snprintf(call->ctx->error, sizeof(call->ctx->error), "the delegate %s failed with code %d", partition->device.c_str(), static_cast<int>(status));
+  return MYC_E_ARGUMENT;
+}
+
+MSDelegateTensor described(const Value& value, const std::string& name) {
+  const int32_t dtype = value.half ? MYC_F16 : value.type.dtype;
+  return {name.c_str(), static_cast<MSDataType>(file_dtype(dtype)), value.type.shape.data(), value.type.shape.size(),
+          const_cast<uint8_t*>(value.constant), static_cast<size_t>(element_count(value.type.shape) * item_bytes(dtype))};
+}
+
+}  // namespace
+
+// Offers the nodes of this stage to the delegates, in the order of preference.
+void Planner::delegate_steps() {
+  if (!plan_.delegates || plan_.delegates->empty()) return;
+  std::vector<NodeRun>& nodes = plan_.nodes;
+  std::vector<std::string> where(nodes.size(), "CPU"), why(nodes.size());
+  std::vector<bool> taken(nodes.size());
+  std::vector<int> partition_of(nodes.size(), -1);
+  std::vector<std::shared_ptr<Partition>> partitions;
+
+  // Which values a run of nodes makes that others read, and which it reads.
+  const auto borders = [&](size_t first, size_t count, std::vector<int>* in, std::vector<int>* out) {
+    std::vector<bool> made(plan_.values.size()), read = needed_later(), step_inside(plan_.steps.size());
+    for (size_t n = first; n < first + count; ++n) {
+      for (int s = nodes[n].first; s < nodes[n].last; ++s) step_inside[s] = true;
+      for (int v : nodes[n].inputs)
+        if (v >= 0 && !plan_.values[v].constant && !made[plan_.values[v].root] && std::find(in->begin(), in->end(), v) == in->end()) in->push_back(v);
+      for (int v : nodes[n].outputs) made[v] = true;
+    }
+    for (size_t s = 0; s < plan_.steps.size(); ++s)
+      for (int v : plan_.steps[s].inputs)
+        if (v >= 0 && !step_inside[s]) read[plan_.values[v].root] = true;
+    for (const auto& [output, v] : plan_.outputs) read[v] = true;
+    bool fine = true;
+    for (size_t n = first; n < first + count; ++n) {
+      for (int v : nodes[n].outputs) {
+        if (v < 0) continue;
+        const Value& value = plan_.values[v];
+        if (!read[value.root] && !value.outside) continue;
+        fine = fine && value.root == v && !value.constant;  // a view of what is not the run's has no memory to write to
+        out->push_back(v);
+      }
+    }
+    return fine;
+  };
+
+  for (const std::shared_ptr<Delegate>& delegate : *plan_.delegates) {
+    MSDelegateModel model;
+    model.delegate = delegate->name;
+    model.taken = taken;
+    model.reasons.resize(nodes.size());
+    for (const NodeRun& run : nodes) {
+      const FileNode& file = file_.nodes[run.node];
+      MSDelegateNode node{&file, std::string(file.name), name_of_operator(file.kind), {}, {}, {}, {}};
+      for (uint32_t t : file.inputs) node.input_names.emplace_back(file_.tensors[t].name);
+      for (uint32_t t : file.outputs) node.output_names.emplace_back(file_.tensors[t].name);
+      for (size_t i = 0; i < run.inputs.size(); ++i)
+        node.inputs.push_back(run.inputs[i] < 0 ? MSDelegateTensor{} : described(plan_.values[run.inputs[i]], node.input_names[i]));
+      for (size_t i = 0; i < run.outputs.size(); ++i)
+        node.outputs.push_back(run.outputs[i] < 0 ? MSDelegateTensor{} : described(plan_.values[run.outputs[i]], node.output_names[i]));
+      model.nodes.push_back(std::move(node));
+    }
+    for (MSDelegateNode& node : model.nodes) {  // the nodes lie where they stay
+      for (size_t i = 0; i < node.inputs.size(); ++i) node.inputs[i].name = node.input_names[i].c_str();
+      for (size_t i = 0; i < node.outputs.size(); ++i) node.outputs[i].name = node.output_names[i].c_str();
+    }
+    model.check = [&](size_t first, size_t count) {
+      std::vector<int> in, out;
+      return borders(first, count, &in, &out) ? Status() : Status(kNotSupported, "a result of these nodes is a constant, or shares the memory of a value that others make");
+    };
+    const MSStatus status = delegate->calls.build(delegate->calls.user, &model);
+    for (const MSDelegateModel::Claim& claim : model.claims) {
+      auto partition = std::make_shared<Partition>();
+      partition->kernel = claim.kernel;
+      partition->device = delegate->name;
+      for (size_t n = claim.first; n < claim.first + claim.count; ++n) partition_of[n] = static_cast<int>(partitions.size());
+      partitions.push_back(std::move(partition));
+    }
+    if (status != kMSStatusSuccess) {
+      fail(kError, "the delegate " + delegate->name + " failed with code " + std::to_string(status));
+      return;
+    }
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      if (model.taken[n] && !taken[n]) where[n] = delegate->name, why[n] = model.reasons[n];
+      else if (!model.reasons[n].empty()) why[n] += (why[n].empty() ? "" : "; ") + delegate->name + ": " + model.reasons[n];
+    }
+    taken = model.taken;
+  }
+
+  // One step for each partition, in place of its first node's.
+  std::vector<Step> steps;
+  std::vector<int> owner(plan_.steps.size(), -1);
+  std::vector<Step> made(partitions.size());
+  int64_t copied = 0;
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    size_t first = 0, count = 0;
+    for (size_t n = 0; n < nodes.size(); ++n)
+      if (partition_of[n] == static_cast<int>(p)) first = count++ ? first : n;
+    std::vector<int> in, out;
+    borders(first, count, &in, &out);
+    for (size_t n = first; n < first + count; ++n)
+      for (int s = nodes[n].first; s < nodes[n].last; ++s) owner[s] = static_cast<int>(p);
+    Partition& partition = *partitions[p];
+    const auto name_of = [&](int v) {
+      for (size_t n = first; n < first + count; ++n) {
+        const FileNode& file = file_.nodes[nodes[n].node];
+        for (size_t i = 0; i < nodes[n].inputs.size(); ++i)
+          if (nodes[n].inputs[i] == v) return std::string(file_.tensors[file.inputs[i]].name);
+        for (size_t i = 0; i < nodes[n].outputs.size(); ++i)
+          if (nodes[n].outputs[i] == v) return std::string(file_.tensors[file.outputs[i]].name);
+      }
+      return std::string();
+    };
+    for (const std::vector<int>* side : {&in, &out})
+      for (int v : *side) partition.names.push_back(name_of(v));
+    for (size_t i = 0; i < in.size(); ++i) partition.inputs.push_back(described(plan_.values[in[i]], partition.names[i]));
+    for (size_t i = 0; i < out.size(); ++i) partition.outputs.push_back(described(plan_.values[out[i]], partition.names[in.size() + i]));
+    for (const std::vector<MSDelegateTensor>* side : {&partition.inputs, &partition.outputs})
+      for (const MSDelegateTensor& t : *side) copied += static_cast<int64_t>(t.data_size);
+    Partition* const address = partitions[p].get();
+    Step& step = made[p];
+    step.kernel = run_partition;
+    step.op = "delegate";
+    step.attributes.resize(sizeof(address));
+    std::memcpy(step.attributes.data(), &address, sizeof(address));
+    step.inputs = std::move(in);
+    step.outputs = std::move(out);
+    step.node = nodes[first].node;
+    plan_.kept.push_back(partitions[p]);
+  }
+  std::vector<bool> placed(partitions.size());
+  std::vector<int> place(plan_.steps.size() + 1);
+  for (size_t n = 0, s = 0; s <= plan_.steps.size(); ++s) {
+    // A partition whose nodes have no steps begins where its first node would.
+    for (; n < nodes.size() && nodes[n].first <= static_cast<int>(s); ++n) {
+      const int p = partition_of[n];
+      if (p < 0 || placed[p]) continue;
+      placed[p] = true;
+      for (size_t m = n; m < nodes.size() && partition_of[m] == p; ++m) place[nodes[m].first] = static_cast<int>(steps.size());
+      steps.push_back(std::move(made[p]));
+    }
+    place[s] = static_cast<int>(steps.size());
+    if (s < plan_.steps.size() && owner[s] < 0) steps.push_back(std::move(plan_.steps[s]));
+  }
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    NodeRun& node = nodes[n];
+    node.first = place[node.first], node.last = place[node.last];
+    if (partition_of[n] >= 0) {  // the step is that of its last node, when all inputs are there and all outputs follow
+      const bool last = n + 1 == nodes.size() || partition_of[n + 1] != partition_of[n];
+      node.first = last ? node.first - 1 : node.first;
+    }
+  }
+  plan_.steps = std::move(steps);
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const FileNode& file = file_.nodes[nodes[n].node];
+    plan_.partition += "node '" + std::string(file.name) + "' (" + name_of_operator(file.kind) + "): " + where[n] + (why[n].empty() ? "" : ", " + why[n]) + "\n";
+  }
+  plan_.partition += std::to_string(partitions.size()) + " partitions, " + std::to_string(copied) + " bytes at their borders in a run\n";
+}
+
+}  // namespace mycelia::lite
+
+size_t MSDelegateModelGetNodeNum(const MSDelegateModel* model) { return model->nodes.size(); }
+const MSDelegateNode* MSDelegateModelGetNode(const MSDelegateModel* model, size_t i) { return i < model->nodes.size() ? &model->nodes[i] : nullptr; }
+MSStatus MSDelegateModelReplace(MSDelegateModel* model, size_t first, size_t count, const MSDelegateKernel* kernel, const char* why) {
+  if (!count || first >= model->nodes.size() || count > model->nodes.size() - first || !kernel || !kernel->run) return kMSStatusLiteParamInvalid;
+  for (size_t n = first; n < first + count; ++n)
+    if (model->taken[n]) return kMSStatusLiteParamInvalid;
+  if (const mycelia::lite::Status status = model->check(first, count); !status) return static_cast<MSStatus>(status.code);
+  for (size_t n = first; n < first + count; ++n) model->taken[n] = true, model->reasons[n] = why ? why : "";
+  model->claims.push_back({first, count, *kernel});
+  return kMSStatusSuccess;
+}
+void MSDelegateModelDecline(MSDelegateModel* model, size_t i, const char* why) {
+  if (i < model->reasons.size()) model->reasons[i] = why ? why : "";
+}
+bool MSDelegateModelIsTaken(const MSDelegateModel* model, size_t i) { return i < model->taken.size() && model->taken[i]; }
+
+const char* MSDelegateNodeGetName(const MSDelegateNode* node) { return node->name.c_str(); }
+const char* MSDelegateNodeGetType(const MSDelegateNode* node) { return node->type.c_str(); }
+const MSDelegateTensor* MSDelegateNodeGetInputs(const MSDelegateNode* node, size_t* num) { return *num = node->inputs.size(), node->inputs.data(); }
+const MSDelegateTensor* MSDelegateNodeGetOutputs(const MSDelegateNode* node, size_t* num) { return *num = node->outputs.size(), node->outputs.data(); }
+int64_t MSDelegateNodeGetInt(const MSDelegateNode* node, uint16_t field, size_t bytes, int64_t absent) {
+  const mycelia::lite::Table& table = node->node->attributes;
+  switch (bytes) {
+    case 1: return table.get<int8_t>(field, static_cast<int8_t>(absent));
+    case 4: return table.get<int32_t>(field, static_cast<int32_t>(absent));
+    default: return table.get<int64_t>(field, absent);
+  }
+}
+float MSDelegateNodeGetFloat(const MSDelegateNode* node, uint16_t field, float absent) { return node->node->attributes.get<float>(field, absent); }
+size_t MSDelegateNodeGetInts(const MSDelegateNode* node, uint16_t field, int64_t* values, size_t most) {
+  const auto span = node->node->attributes.span<int64_t>(field);
+  for (size_t i = 0; i < span.size && i < most; ++i) values[i] = span[static_cast<uint32_t>(i)];
+  return span.size;
+}
