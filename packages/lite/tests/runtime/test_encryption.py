@@ -55,7 +55,7 @@ PROGRAM = """
 #include <cstring>
 #include <vector>
 #include "gcm.h"
-using namespace mycelia;
+using namespace mycelia::lite;
 // Reads sizes of key and text, key, nonce, text; writes cipher text and tag; opens it again.
 int main() {
   unsigned key_bytes = 0, size = 0;
