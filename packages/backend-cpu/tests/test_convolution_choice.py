@@ -52,6 +52,10 @@ def test_one_channel_a_group_is_depthwise():
     assert chosen((1, 56, 56, 64), 64, group=64, strict=True) == "depthwise"
 
 
+def test_one_channel_alone_is_no_group_of_many():
+    assert chosen((1, 1, 44098, 1), 1, kernel=(1, 256), stride=(1, 2), pad=(0, 0, 0, 0)) == "direct"
+
+
 def test_unknown_and_empty_sizes_are_direct():
     for x in ((-1, 56, 56, 64), (1, -1, -1, 64), (0, 56, 56, 64), (1, 0, 5, 64), (1, 56, 56, 0)):
         assert chosen(x, 64) == "direct"

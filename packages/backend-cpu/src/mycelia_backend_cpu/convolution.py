@@ -68,7 +68,7 @@ def choose_convolution(
     `strict`: no Winograd. `constant`: weights are packed once, not in every run. Sizes of x below 0 are not
     known: then nothing is estimated, and it is direct.
     """
-    if group == channels == x[3]:
+    if group == channels == x[3] and group > 1:
         return "depthwise"
     free = tuple(kernel) == (3, 3) and (*stride, *dilation) == (1, 1, 1, 1) and group == 1
     if strict or not free or min(*x, channels) < 1:

@@ -88,7 +88,7 @@ OPERATOR(Conv2DFusion) {
   if (!p.ok()) return;
 
   const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
-  const bool depthwise = group == outputs && group == image.shape[3] && per_group == 1;
+  const bool depthwise = group > 1 && group == outputs && group == image.shape[3] && per_group == 1;
   const int8_t activation = a.get<int8_t>(kConv2DFusion_activation_type);
   const Type out{image.dtype, {image.shape[0], windows.size[0], windows.size[1], outputs}};
   if (!depthwise && prefers_first(p, x, image, out, windows, group)) {
@@ -158,7 +158,7 @@ OPERATOR(Conv2dTransposeFusion) {
       p.fail(kInferFailed, "a result of " + std::to_string(size[d]) + " positions is not what " + std::to_string(n) + " windows cover");
   }
   if (!p.ok()) return;
-  const bool depthwise = group == outputs && per_group == 1 && w.shape[0] == group;
+  const bool depthwise = group > 1 && group == outputs && per_group == 1 && w.shape[0] == group;
   const int64_t algorithm = depthwise ? MYC_CONV_DEPTHWISE : MYC_CONV_DIRECT;
   const int pack = p.once("transposed conv " + std::to_string(group), weight, [&] {
     const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};

@@ -71,7 +71,7 @@ def _gain(node: Node) -> float:
     if math.prod(image.type.shape[2:]) == 1:
         return 1.0  # a matrix product either way; channels last has the fused forms
     # Operations a nanosecond, as measured.
-    if inputs == outputs == 1:
+    if inputs == outputs == 1 < group:
         return work * (1 / 14 - 1 / 28) + bonus
     made = inputs if node.op.name == "conv_input_grad" else outputs
     usual, last = 62.0 if group == 1 else 40.0, 72.0
