@@ -15,19 +15,12 @@ _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _SMALL = 1 << 12  # bytes of constants that are compared
 _NUMBERS = {d: d.numpy for d in DataType if d.name.startswith(("BOOL", "INT", "UINT", "FLOAT"))}
 
-
 _EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "TensorList")  # among kinds
-    "Assign",
-    "Variable",
-    "Assert",
-    "Custom",
-    "Call",
-    "TensorArray",
-    "TensorList",
-)  # in names of kinds
 
 
 class FileNode:
+    """A node of the file. `op` is the table of its operator; `parts` are the nodes that were fused into it."""
+
     __slots__ = ("name", "op", "inputs", "outputs", "parts", "table")
 
     def __init__(
@@ -206,6 +199,18 @@ class FileGraph:
         made = self.add_tensor(name, inputs[0], shape)
         self._enter(FileNode(name, op, inputs, [made]), self.nodes.index(before))
         return made
+
+    def rebuild(self, node: FileNode, op: Table, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """A node in the place of another, with results of its own."""
+        at = self.nodes.index(node)
+        before = self._leave(node)
+        self._enter(FileNode(node.name, op, inputs, outputs, node.parts, node.table), at)
+        self._drop(before)
+
+    def make(self, tensor: int, op: Table, inputs: Sequence[int], after: int) -> None:
+        """A node that makes a tensor that has no maker, behind the maker of another."""
+        made = FileNode(f"{self.maker[after].name}/{op.kind}", op, inputs, [tensor])
+        self._enter(made, self.nodes.index(self.maker[after]) + 1)
 
     def bypass(self, node: FileNode, tensor: int, output: int | None = None) -> bool:
         """Let who reads the result of `node` read `tensor` instead. False if that cannot be: what leaves the
