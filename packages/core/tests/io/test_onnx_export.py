@@ -200,3 +200,47 @@ def test_branches_and_loops_are_graphs_that_see_what_is_around_them(tmp_path):
     assert [(a.name, len(a.g.input), len(a.g.output)) for a in branch.attribute] == [
         ("then_branch", 0, 1), ("else_branch", 0, 1),
     ]  # fmt: skip
+
+
+class Sum(nn.Cell):
+    def construct(self, x, y):
+        if x.shape[0] != y.shape[0]:
+            raise ValueError("the batches differ")
+        return x + y
+
+
+def test_sizes_of_one_name_are_one_size(tmp_path):
+    inputs = [Tensor(shape=[None, 3], dtype=ms.float32) for _ in "xy"]
+    with pytest.raises(RuntimeError, match="raise"):
+        exported(tmp_path, Sum(), *inputs)
+    named = {"x": {0: "batch"}, "y": {0: "batch"}}
+    graph = exported(tmp_path, Sum(), *inputs, dynamic_axes=named).graph
+    assert kinds(graph) == ["Add"]
+    assert [sizes(i) for i in (*graph.input, *graph.output)] == [["batch", 3]] * 3
+
+
+@pytest.mark.parametrize("named, error", [
+    ({"z": {0: "batch"}}, ValueError), ({"x": {1: "batch"}}, ValueError), ({"x": {2: "batch"}}, ValueError),
+    ({"x": ["batch"]}, TypeError), ({"x": {"0": "batch"}}, TypeError), (["x"], TypeError),
+])  # fmt: skip
+def test_names_of_sizes_are_checked(tmp_path, named, error):
+    with pytest.raises(error, match="dynamic_axes"):
+        exported(tmp_path, nn.ReLU(), Tensor(shape=[None, 3], dtype=ms.float32), dynamic_axes=named)
+    assert not os.listdir(tmp_path)
+
+
+def test_padding_that_follows_from_open_sizes_is_computed(tmp_path):
+    net = nn.SequentialCell(nn.Conv2d(3, 4, 3, 2, "same"), nn.MaxPool2d(3, 2, "same"))
+    graph = exported(tmp_path, net, Tensor(shape=[1, 3, None, None], dtype=ms.float32)).graph
+    assert kinds(graph).count("Pad") == 2
+    for node in graph.node:
+        if node.op_type in ("Conv", "MaxPool"):
+            assert next(list(a.ints) for a in node.attribute if a.name == "pads") == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype, wide", [(ms.uint16, 6), (ms.bfloat16, 1)])
+def test_types_that_runtimes_lack_are_computed_in_wider_ones(tmp_path, dtype, wide):
+    graph = exported(tmp_path, lambda x: ops.maximum(x, x + x), zeros(2, dtype=dtype)).graph
+    numbers = [a.i for node in graph.node if node.op_type == "Cast" for a in node.attribute]
+    assert wide in numbers and DTYPES[numbers[-1]] is dtype
+    assert DTYPES[graph.output[0].type.tensor_type.elem_type] is dtype

@@ -1,7 +1,8 @@
 """Networks of other people, as their packages have them, against the answers of the engines of their formats.
 
-tools/fetch_models.py gets them. References (references.npz): of each output name, shape, type, largest magnitude, and up to 512
-values evenly spaced, by onnxruntime 1.31 and LiteRT 2.3. Open sizes stay open when a model is converted.
+tools/fetch_models.py gets them. References (references.npz): of each output name, shape, type, largest
+magnitude, and up to 512 values evenly spaced, by onnxruntime 1.31 and LiteRT 2.3. Open sizes stay open when a
+model is converted.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mycelia.engine.capture.control import callee
@@ -11,22 +12,28 @@ from mycelia.engine.capture.effects import collect
 from mycelia.engine.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.engine.capture.trace import Trace, capture_lock, type_of
 from mycelia.engine.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.engine.ir import Graph, Value
+from mycelia.engine.ir import Graph, TensorType, Value
 from mycelia.engine.ir.symint import Symbol, SymInt
+from mycelia.engine.ir.types import UNKNOWN
 from mycelia.engine.tensors.tensor import Tensor
 
 
 def capture(
-    net: Any, inputs: Sequence[Any], settle: Callable[[Graph], None] = forget_sizes
+    net: Any,
+    inputs: Sequence[Any],
+    settle: Callable[[Graph], None] = forget_sizes,
+    equal: Mapping[tuple[str, int], str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The graph, from running a Cell or a function on tensors without data.
 
     A name of an input is that of construct's argument. Weights of the net that the run does not use are
     written all the same, in the order of the net's parameters. `output_sizes`: for each output and axis the
     input's value and axis that an open size comes from, or None. `settle` makes open sizes in types -1.
+    equal: (input, axis) -> name of its open size; those of one name are one size.
     """
     trace = Trace("construct", sizes=OpenSizes())
     flat: list[str] = []
+    sizes: dict[str, Any] = {}
     parameters = list(net.get_parameters()) if hasattr(net, "get_parameters") else []
     taken = {parameter.name for parameter in parameters}
     with capture_lock:
@@ -36,7 +43,7 @@ def capture(
                 for name, value in zip(_argument_names(net, len(inputs), taken), inputs):
                     if isinstance(value, Tensor):
                         _require_rank(value, name)
-                        arguments.append(trace.parameter(type_of(value), name))
+                        arguments.append(_parameter(trace, type_of(value), name, equal, sizes))
                         flat.append(name)
                     else:
                         arguments.append(value)
@@ -69,6 +76,17 @@ def capture(
         "structure": structure,
         "output_sizes": sources,
     }
+
+
+def _parameter(trace: Trace, type: TensorType, name: str, equal: Mapping, sizes: dict[str, Any]) -> Tensor:
+    """A new input of the graph, with the open sizes that inputs before it have under the same name."""
+    names = [equal.get((name, axis)) for axis in range(type.rank)]
+    shape = tuple(n if n != UNKNOWN else sizes.get(known, n) for n, known in zip(type.shape, names))
+    made = trace.parameter(TensorType(type.dtype, shape), name)
+    for axis, (n, known) in enumerate(zip(type.shape, names)):
+        if n == UNKNOWN and known is not None:
+            sizes.setdefault(known, made.shape[axis])
+    return made
 
 
 def _source(size: Any) -> tuple[Value, int] | None:

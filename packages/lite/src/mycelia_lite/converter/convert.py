@@ -11,7 +11,7 @@ from mycelia_lite import format as ms_format
 from mycelia_lite.converter import borders, config, obstacles, optimise, storage, trial
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
-from mycelia_lite.converter.importers import IMPORTERS, mslite
+from mycelia_lite.converter.importers import FRAMEWORKS, importer, mslite
 from mycelia_lite.converter.options import Options, from_texts, invalid
 from mycelia_lite.converter.rules import RULES
 from mycelia_lite.converter.writer import Writer
@@ -120,8 +120,8 @@ def _guilty(job: Job, comparison: Check, written: ms_format.Table, fired: Sequen
 
 def check(job: Job) -> None:
     """Look at what needs no model to be read. Errors: ConversionError."""
-    if job.framework not in (*IMPORTERS, FmkType.MSLITE):
-        there = ", ".join(f.name for f in (*IMPORTERS, FmkType.MSLITE))
+    if job.framework not in (*FRAMEWORKS, FmkType.MSLITE):
+        there = ", ".join(f.name for f in (*FRAMEWORKS, FmkType.MSLITE))
         raise NotAvailable(
             f"models of {job.framework.name} cannot be imported yet: there is an importer for {there}"
         )
@@ -183,7 +183,7 @@ def _imported(job: Job) -> tuple[ms_format.Table, bool, Check | None]:
         more["weight_file"] = job.weight_file
     if job.options.decrypt_key:
         more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
-    source = IMPORTERS[job.framework](job.model_file, job.options.input_shape, **more)
+    source = importer(job.framework)(job.model_file, job.options.input_shape, **more)
     writer = Writer(source)
     comparison = SourceCheck(source, job.options, job.model_file, writer) if job.options.check else None
     return writer.run(RULES), source.halves, comparison

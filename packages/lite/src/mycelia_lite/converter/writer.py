@@ -24,6 +24,7 @@ from mycelia_lite.format import Table
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _NCHW, _NHWC, KHWC = 0, 1, 7  # Tensor.format
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_LOOKED_AT = 4096  # bytes by which constants are told apart before they are compared
 LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
 
 
@@ -36,7 +37,7 @@ class Writer:
         self.nodes: list[Table] = []
         self._first: dict[Value, int] = {}  # value -> its tensor, as core has it
         self._last: dict[Value, int] = {}  # value -> its tensor with the channels last
-        self._constants: dict[tuple, int] = {}
+        self._constants: dict[tuple, list[int]] = {}  # (dtype, shape, first bytes) -> tensors
         self.sizes = OpenSizes(self)
         self._order: list[int] = []  # the nodes of the subgraph at work
         self._subgraphs: list[Table | None] = [None]  # the first one is the model
@@ -80,13 +81,16 @@ class Writer:
     def constant(self, array: np.ndarray, name: str = "", format: int = _NHWC) -> int:
         """A tensor that holds `array`; equal ones are written once."""
         array = np.asarray(array, order="C")  # 0 dimensions stay 0
-        key = (array.dtype.str, array.shape, array.tobytes())
-        if key not in self._constants:
-            table = self._tensor(name or f"constant_{len(self._constants)}", array.dtype, array.shape, format)
-            table.nodeType = _CONSTANT
-            table.data = memoryview(array.reshape(-1)).cast("B") if array.size else b""
-            self._constants[key] = self._added(table)
-        return self._constants[key]
+        data = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+        alike = self._constants.setdefault((array.dtype.str, array.shape, bytes(data[:_LOOKED_AT])), [])
+        for made in alike:
+            if self.tensors[made].data == data:
+                return made
+        table = self._tensor(name or f"constant_{len(self.tensors)}", array.dtype, array.shape, format)
+        table.nodeType = _CONSTANT
+        table.data = data
+        alike.append(self._added(table))
+        return alike[-1]
 
     def emit(self, value: Value, primitive: Table, inputs: Sequence[int], last: bool = False) -> int:
         """A node that makes `value`, with the channels last or as core has it; its tensor."""

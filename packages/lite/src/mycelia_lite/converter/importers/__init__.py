@@ -1,17 +1,25 @@
-"""Importers: a model file of a framework becomes core's IR. `IMPORTERS` has them by framework."""
+"""Importers: a model file of a framework becomes core's IR.
+
+`FRAMEWORKS` names the module of each, which has a function `load`; only the one that is asked for is imported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
-from mycelia_lite.converter.importers import caffe, mindir, onnx, tflite, torch
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
-IMPORTERS: dict[FmkType, Callable[..., Source]] = {
-    FmkType.CAFFE: caffe.load,
-    FmkType.MINDIR: mindir.load,
-    FmkType.ONNX: onnx.load,
-    FmkType.PYTORCH: torch.load,
-    FmkType.TFLITE: tflite.load,
+FRAMEWORKS = {
+    FmkType.CAFFE: "caffe",
+    FmkType.MINDIR: "mindir",
+    FmkType.ONNX: "onnx",
+    FmkType.PYTORCH: "torch",
+    FmkType.TFLITE: "tflite",
 }
+
+
+def importer(framework: FmkType) -> Callable[..., Source]:
+    """``(model_file, input_shapes, ...) -> Source`` of a framework.  Errors: KeyError if there is none."""
+    return import_module(f"{__name__}.{FRAMEWORKS[framework]}").load

@@ -1,6 +1,8 @@
 """Windows of convolutions and poolings: strides, pads, dilations, sizes of results."""
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.sizes import is_open
+from mycelia.engine.ir.symint import applied
 
 
 def same_pads(size, kernel, stride, dilation):
@@ -15,9 +17,9 @@ def same_pads(size, kernel, stride, dilation):
                 f"pad mode 'same' with stride {s} needs known spatial sizes, got {tuple(size)}"
             )
         outputs = n if s == 1 else -(-n // s)
-        total = max((outputs - 1) * s + (k - 1) * d + 1 - n, 0)
+        total = applied(max, (outputs - 1) * s + (k - 1) * d + 1 - n, 0)
         begins.append(total // 2)
-        ends.append(total - total // 2)
+        ends.append((total + 1) // 2)
     return (*begins, *ends)
 
 
@@ -73,9 +75,9 @@ def full_attributes(rank, kernel, stride, pad, dilation):
 
     def full(name, values, count, least):
         values = tuple(values) * count if len(values) == 1 else tuple(values)
-        if len(values) != count or min(values) < least:
+        if len(values) != count or any(v < least for v in values):
             raise errors.value_error(f"{name} must have {count} entries of {least} or more, got {values}")
-        if max(values) > LARGEST:
+        if any(not is_open(v) and v > LARGEST for v in values):
             raise errors.value_error(f"{name} must have entries of at most {LARGEST}, got {values}")
         return values
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.symint import applied
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import gathering as _gathering
@@ -232,7 +233,7 @@ def kl_div(logits, labels, reduction="mean"):
     _check_same_shape("kl_div", logits, labels)
     loss = _kl_div(logits, labels)
     if reduction == "batchmean":
-        return _reduce.sum(loss) * (1.0 / max(1, logits.shape[0]))
+        return _reduce.sum(loss) * (1.0 / applied(max, logits.shape[0], 1))
     return _reduced("kl_div", loss, reduction)
 
 

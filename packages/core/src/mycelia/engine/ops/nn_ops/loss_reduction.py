@@ -3,6 +3,7 @@
 import warnings
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.symint import applied
 from mycelia.engine.ops.reductions import reduce as _reduce
 
 _REDUCTIONS = ("mean", "sum", "none")
@@ -19,7 +20,7 @@ def _reduced(name, loss, reduction):
     if reduction == "none":
         return loss
     total = _reduce.sum(loss)
-    return total * (1.0 / max(1, loss.size)) if reduction == "mean" else total
+    return total * (1.0 / applied(max, loss.size, 1)) if reduction == "mean" else total
 
 
 def _check_same_shape(name, x, y):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.sizes import is_open
 from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 
@@ -12,7 +13,7 @@ def _attributes(rank, kernel, stride, pad, dilation):
     kernel, stride, pad, dilation = _conv_geometry.full_attributes(rank, kernel, stride, pad, dilation)
     for d in range(rank):
         span = (kernel[d] - 1) * dilation[d] + 1
-        if max(pad[d], pad[rank + d]) >= span:
+        if any(not is_open(n) and n >= span for n in (pad[d], pad[rank + d])):
             raise errors.value_error(
                 f"padding {pad} must be smaller than the window {span} of spatial dimension {d}"
             )

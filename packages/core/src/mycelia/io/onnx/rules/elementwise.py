@@ -10,7 +10,7 @@ import numpy as np
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir import Node
 from mycelia.io.compositions import Unsupported
-from mycelia.io.onnx.rules.table import by_name, rule
+from mycelia.io.onnx.rules.table import rule
 
 BOOL = dtypes.bool_
 
@@ -132,15 +132,41 @@ def _log_to_base(w, node, x):
     return w.op("Div", w.op("Log", x), w.scalar(math.log(base), x))
 
 
-@rule("logaddexp", "logaddexp2")
-def _logaddexp(w, node, x, y):
-    base = 1.0 if node.op.name == "logaddexp" else math.log(2)
-    if base != 1.0:
-        x, y = (w.op("Mul", v, w.scalar(base, v)) for v in (x, y))
+def logaddexp(w: Any, x: Any, y: Any) -> Any:
+    """``log(exp(x) + exp(y))`` without overflow on the way."""
     same = test(w, "Equal", x, y)  # infinities too
     apart = w.op("Where", same, w.scalar(0, x), w.op("Abs", w.op("Sub", x, y)))
-    total = w.op("Add", w.op("Max", x, y), log1p(w, w.op("Exp", w.op("Neg", apart))))
-    return total if base == 1.0 else w.op("Div", total, w.scalar(base, total))
+    return w.op("Add", w.op("Max", x, y), log1p(w, w.op("Exp", w.op("Neg", apart))))
+
+
+@rule("logaddexp", "logaddexp2")
+def _logaddexp(w, node, x, y):
+    if node.op.name == "logaddexp":
+        return logaddexp(w, x, y)
+    base = w.scalar(math.log(2), x)
+    return w.op("Div", logaddexp(w, w.op("Mul", x, base), w.op("Mul", y, base)), base)
+
+
+_ERFC = (  # of t = 1 / (1 + |x| / 2), see _erfc
+    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587,
+    -0.82215223, 0.17087277,
+)  # fmt: skip
+
+
+@rule("erfc")
+def _erfc(w, node, x):
+    """``t exp(-x^2 + polynomial of t)``, up to 1.2e-7 of it. Source: Press et al., Numerical Recipes, 6.2."""
+    if x.dtype is dtypes.float64:
+        raise Unsupported("erfc of float64")
+    dtype, x = x.dtype, w.cast(x, dtypes.float32)
+    size = w.op("Abs", x)
+    t = w.op("Reciprocal", w.op("Add", w.op("Mul", size, w.scalar(0.5, x)), w.scalar(1, x)))
+    power = w.scalar(_ERFC[-1], x)
+    for factor in reversed(_ERFC[:-1]):
+        power = w.op("Add", w.op("Mul", power, t), w.scalar(factor, x))
+    tail = w.op("Mul", t, w.op("Exp", w.op("Sub", power, w.op("Mul", x, x))))
+    below = test(w, "Less", x, w.scalar(0, x))
+    return w.cast(w.op("Where", below, w.op("Sub", w.scalar(2, x), tail), tail), dtype)
 
 
 @rule("sinc")
@@ -292,9 +318,24 @@ def _invert(w, node, x):
 
 @rule("bitwise_left_shift", "bitwise_right_shift")
 def _shift(w, node, x, y):
-    if x.dtype.is_signed or x.dtype is BOOL:
-        raise Unsupported(f"{node.op.name} of {x.dtype}")
-    return w.op("BitShift", x, y, direction="LEFT" if "left" in node.op.name else "RIGHT")
+    """Shifts of the bits as an unsigned number; below zero, to the right, those of ``-1 - x``."""
+    if x.dtype is BOOL:
+        raise Unsupported(f"{node.op.name} of bool")
+    bits, dtype = x.dtype.itemsize * 8, x.dtype
+    unsigned = getattr(dtypes, f"uint{bits}")
+    beyond = test(w, "GreaterOrEqual", y, w.scalar(bits, y))
+    beyond = test(w, "Or", beyond, test(w, "Less", y, w.scalar(0, y))) if dtype.is_signed else beyond
+    count = w.cast(w.op("Where", beyond, w.scalar(0, y), y), unsigned)
+    if "left" in node.op.name:
+        made = w.cast(w.op("BitShift", w.cast(x, unsigned), count, direction="LEFT"), dtype)
+        return w.op("Where", beyond, w.scalar(0, x), made)
+    below, rest = None, w.scalar(-1, x) if dtype.is_signed else None
+    if rest is not None:
+        below = test(w, "Less", x, w.scalar(0, x))
+        x = w.op("Where", below, w.op("Sub", rest, x), x)
+    made = w.cast(w.op("BitShift", w.cast(x, unsigned), count, direction="RIGHT"), dtype)
+    made = w.op("Where", beyond, w.scalar(0, x), made)
+    return made if below is None else w.op("Where", below, w.op("Sub", rest, made), made)
 
 
 @rule("isnan", "isinf", "isfinite", "isposinf", "isneginf")
@@ -344,9 +385,9 @@ def _where(w, node, condition, x, y):
     return w.op("Where", w.cast(condition, BOOL), x, y)
 
 
-@rule("real", "conj")
-def _real(w, node, x):
-    return by_name(w, node, x)
+@rule("imag")
+def _imag(w, node, x):
+    return w.op("Expand", w.scalar(0, x), w.shape_of(x))
 
 
 @rule("fill_like")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.symint import SymInt
+from mycelia.engine.ops.reductions.unsorted_segments import _empty
 from mycelia.io.compositions import Unsupported
 from mycelia.io.onnx.rules.elementwise import BOOL, test
 from mycelia.io.onnx.rules.table import rule
@@ -26,9 +28,15 @@ def _gather(w, node, x, indices):
     indices = index_of(w, indices)
     if batch == 0:
         return w.op("Gather", x, indices, axis=axis)
-    if axis != batch:
-        raise Unsupported(f"gather along axis {axis} with {batch} axes of a batch")
-    return w.op("GatherND", x, w.op("Unsqueeze", indices, w.ints([-1])), batch_dims=batch)
+    between = [*range(batch, axis)]
+    if between:
+        x = w.op("Transpose", x, perm=[*range(batch), axis, *between, *range(axis + 1, x.rank)])
+    found = w.op("GatherND", x, w.op("Unsqueeze", indices, w.ints([-1])), batch_dims=batch)
+    if not between:
+        return found
+    inner, rank = indices.rank, node.outputs[0].type.rank
+    back = [*range(batch), *(n - batch + inner for n in between), *range(batch, inner)]
+    return w.op("Transpose", found, perm=[*back, *range(inner + len(between), rank)])
 
 
 @rule("embedding")
@@ -72,7 +80,7 @@ def _reduction(w: Any, reduction: str, updates: Any) -> tuple[str | None, Any]:
     return _REDUCTIONS[reduction], updates
 
 
-def _scattered(w: Any, kind: str, x: Any, indices: Any, updates: Any, how: str, **attributes: Any) -> Any:
+def scattered(w: Any, kind: str, x: Any, indices: Any, updates: Any, how: str, **attributes: Any) -> Any:
     """A scatter; types whose sums runtimes lack are computed in a wider one."""
     reduction, updates = _reduction(w, how, updates)
     if reduction is None:
@@ -94,18 +102,18 @@ def _scatter_elements(w, node, x, index, src):
             raise Unsupported("scatter_elements whose source is larger than its indices, with open sizes")
         axes = [*range(x.rank)]
         src = w.slice(src, [0] * x.rank, index.shape, axes, [1] * x.rank)
-    return _scattered(w, "ScatterElements", x, index_of(w, index), src, node.attrs["reduction"], axis=axis)
+    return scattered(w, "ScatterElements", x, index_of(w, index), src, node.attrs["reduction"], axis=axis)
 
 
 @rule("tensor_scatter")
 def _tensor_scatter(w, node, x, indices, updates):
-    return _scattered(w, "ScatterND", x, index_of(w, indices), updates, node.attrs["reduction"])
+    return scattered(w, "ScatterND", x, index_of(w, indices), updates, node.attrs["reduction"])
 
 
 @rule("scatter_nd")
 def _scatter_nd(w, node, indices, updates):
     zeros = w.op("Expand", w.scalar(0, updates), w.ints(node.attrs["shape"]))
-    return _scattered(w, "ScatterND", zeros, index_of(w, indices), updates, "add")
+    return scattered(w, "ScatterND", zeros, index_of(w, indices), updates, "add")
 
 
 @rule("index_add", "index_copy")
@@ -116,28 +124,45 @@ def _index_update(w, node, x, index, y):
     index = w.unsqueeze(index_of(w, index), [d for d in range(x.rank) if d != axis])
     index = w.op("Expand", index, w.shape_of(y))
     how = "add" if node.op.name == "index_add" else "update"
-    return _scattered(w, "ScatterElements", x, index, y, how, axis=axis)
+    return scattered(w, "ScatterElements", x, index, y, how, axis=axis)
 
 
 @rule("unsorted_segment")
 def _unsorted_segment(w, node, x, ids):
-    how = node.attrs["how"]
-    if how != "sum" or -1 in x.shape:
-        raise Unsupported(f"unsorted_segment of the kind {how!r}, or with open sizes")
-    count, rest = node.attrs["count"], x.shape[ids.rank :]
-    ids = index_of(w, ids)
-    outside = test(w, "Or", test(w, "Less", ids, w.scalar(0, ids)),
-                   test(w, "GreaterOrEqual", ids, w.scalar(count, ids)))  # fmt: skip
-    ids = w.op("Where", outside, w.scalar(count, ids), ids)  # what counts for none goes to a row behind
-    rows = w.reshape(w.op("Unsqueeze", ids, w.ints([-1])), (-1, 1))
-    zeros = w.constant(np.zeros((count + 1, *rest)), x.dtype)
-    total = _scattered(w, "ScatterND", zeros, rows, w.reshape(x, (_size(ids.shape, x, rest), *rest)), "add")
+    """Rows with a negative number go to a row behind the others, which is cut away."""
+    how, count, rest = node.attrs["how"], node.attrs["count"], x.shape[ids.rank :]
+    if -1 in rest:
+        raise Unsupported("unsorted_segment of rows whose sizes are left open")
+    ids = w.reshape(index_of(w, ids), (-1, 1))
+    ids = w.op("Where", test(w, "Less", ids, w.scalar(0, ids)), w.scalar(count, ids), ids)
+    start = w.constant(np.full((count + 1, *rest), _empty(how, x.dtype.np)), x.dtype)
+    rows = w.op("Reshape", x, w.ints([-1, *rest])) if 0 not in rest else None
+    if rows is None:
+        return w.slice(start, [0], [count], [0], [1])
+    reduction = {"sum": "add", "prod": "mul"}.get(how, how)
+    total = scattered(w, "ScatterND", start, ids, rows, reduction)
     return w.slice(total, [0], [count], [0], [1])
 
 
-def _size(shape: Any, x: Any, rest: Any) -> int:
-    lead = x.shape[: len(x.shape) - len(rest)]
-    return int(np.prod(lead, dtype=np.int64))
+@rule("pool_take")
+def _pool_take(w, node, x, index):
+    if 0 in (*x.shape, *index.shape):
+        raise Unsupported("pool_take of nothing")
+    flat, places = w.op("Reshape", x, w.ints([0, 0, -1])), w.op("Reshape", index, w.ints([0, 0, -1]))
+    return w.reshape_as(w.op("GatherElements", flat, index_of(w, places), axis=2), index)
+
+
+@rule("max_unpool", "pool_scatter")
+def _max_unpool(w, node, x, index):
+    if -1 in x.shape[1:] or 0 in x.shape:
+        raise Unsupported(f"{node.op.name} of planes whose sizes are left open, or of nothing")
+    size = node.attrs["size"]
+    plane = w.op("Concat", w.size_of(x, 0), w.ints([x.shape[1], math.prod(size)]), axis=0)
+    zeros = w.op("Expand", w.scalar(0, x), plane)
+    index, x = (w.op("Reshape", v, w.ints([0, 0, -1])) for v in (index_of(w, index), x))
+    how = "update" if node.op.name == "max_unpool" else "add"
+    made = scattered(w, "ScatterElements", zeros, index, x, how, axis=2)
+    return w.op("Reshape", made, w.ints([0, 0, *size]))
 
 
 # ---- masks --------------------------------------------------------------------------------------

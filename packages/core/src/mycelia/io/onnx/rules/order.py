@@ -66,11 +66,25 @@ def _searchsorted(w, node, sequence, values):
 _UNIQUE = {dtypes.float32, dtypes.float64, dtypes.int8, dtypes.int64}
 
 
+def _different(w: Any, x: Any, ordered: bool, axis: int | None) -> list[Any]:
+    """The different elements or slices, which of them each one is, and how often they occur."""
+    kind = x.dtype
+    wide = kind if kind in _UNIQUE else dtypes.float32 if kind.is_floating else dtypes.int64
+    out = (wide, dtypes.int64, dtypes.int64, dtypes.int64)
+    made = w.ops("Unique", [w.cast(x, wide)], out, sorted=int(ordered), axis=axis)
+    inverse = made[2] if axis is not None else w.reshape_as(made[2], x)
+    return [w.cast(made[0], kind), inverse, made[3]]
+
+
 @rule("unique")
 def _unique(w, node, x):
-    kind, place = x.dtype, node.outputs[1].type.dtype
-    wide = kind if kind in _UNIQUE else dtypes.float32 if kind.is_floating else dtypes.int64
-    out = (wide, dtypes.int64, dtypes.int64)
-    values, _, inverse = w.ops("Unique", [w.cast(w.reshape(x, (-1,)), wide)], out, sorted=0)
-    inverse = w.reshape_as(inverse, x)
-    return [w.cast(values, kind), w.cast(inverse, place)]
+    values, inverse, _ = _different(w, x, False, None)
+    return [values, w.cast(inverse, node.outputs[1].type.dtype)]
+
+
+@rule("unique_sorted")
+def _unique_sorted(w, node, x):
+    dim = node.attrs["dim"]
+    if x.rank == 0:
+        raise Unsupported("unique_sorted of a tensor without axes")
+    return _different(w, x, True, None if dim is None else dim % x.rank)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import dtypes
-from mycelia.io.onnx.rules.elementwise import BOOL, test, truncated
+from mycelia.io.onnx.rules.elementwise import BOOL, logaddexp, test, truncated
 from mycelia.io.onnx.rules.table import rule
 
 
@@ -134,25 +134,82 @@ def _cumsum(w, node, x):
     return w.op("CumSum", x, axis, reverse=int(node.attrs["reverse"]))
 
 
-@rule("cumprod")
-def _cumprod(w, node, x):
-    if x.rank == 0 or 0 in x.shape:
-        return x
-    axis, inner = node.attrs["axis"] % x.rank, w.region("cumprod")
-    total, row = (w.fresh(label, x.dtype) for label in ("total", "row"))
-    for ref in (total, row):
+def scanned(w: Any, x: Any, axis: int, starts: list[Any], step: Any) -> list[Any]:
+    """The rows of what `step(writer, states, row)` gives, (states, results), for those of `x` along an axis.
+
+    starts: numbers that fill the first states, of the dtypes in which they are given.
+    """
+    inner = w.region("rows")
+    states = [w.fresh("state", start.dtype) for start in starts]
+    row = w.fresh("row", x.dtype)
+    for ref in (*states, row):
         inner.add_input(ref)
-    product = inner.op("Mul", total, row)
-    for _ in range(2):
-        inner.add_output(product, None)
+    after, rows = step(inner, states, row)
+    for ref in (*after, *rows):
+        inner.add_output(ref, None)
     rest = [i for i in range(x.rank) if i != axis]
     sizes = w.op("Gather", w.shape_of(x), w.ints(rest), axis=0) if rest else w.ints(())
-    first = w.op("Expand", w.scalar(1, x), sizes)
-    _, result = w.ops(
-        "Scan", [first, x], (None, None), body=inner.proto, num_scan_inputs=1,
-        scan_input_axes=[axis], scan_output_axes=[axis],
+    first = [w.op("Expand", start, sizes) for start in starts]
+    out = [ref.dtype for ref in (*after, *rows)]
+    made = w.ops(
+        "Scan", [*first, x], out, body=inner.proto, num_scan_inputs=1, scan_input_axes=[axis],
+        scan_output_axes=[axis] * len(rows),
     )  # fmt: skip
-    return result
+    return made[len(starts) :]
+
+
+def _is_trivial(x: Any) -> bool:
+    return x.rank == 0 or 0 in x.shape
+
+
+@rule("cumprod")
+def _cumprod(w, node, x):
+    if _is_trivial(x):
+        return x
+
+    def step(inner: Any, states: list, row: Any) -> Any:
+        total = inner.op("Mul", states[0], row)
+        return [total], [total]
+
+    return scanned(w, x, node.attrs["axis"] % x.rank, [w.scalar(1, x)], step)[0]
+
+
+@rule("logcumsumexp")
+def _logcumsumexp(w, node, x):
+    if _is_trivial(x):
+        return x
+
+    def step(inner: Any, states: list, row: Any) -> Any:
+        total = logaddexp(inner, states[0], row)
+        return [total], [total]
+
+    return scanned(w, x, node.attrs["axis"] % x.rank, [w.scalar(-np.inf, x)], step)[0]
+
+
+@rule("cummax", "cummin")
+def _cummax(w, node, x):
+    """The best so far, its place, and the place of the row: of equals the last, NaN from the first NaN on."""
+    place = node.outputs[1].type.dtype
+    if _is_trivial(x):
+        return [x, w.op("Expand", w.constant(np.zeros((), np.int64), place), w.shape_of(x))]
+    largest = node.op.name == "cummax"
+    if x.dtype.is_floating:
+        start = w.scalar(-np.inf if largest else np.inf, x)
+    else:
+        limits = np.iinfo(x.dtype.np)
+        start = w.scalar(limits.min if largest else limits.max, x)
+    zero = w.constant(np.zeros((), np.int64))
+
+    def step(inner: Any, states: list, row: Any) -> Any:
+        best, at, here = states
+        takes = test(inner, "GreaterOrEqual" if largest else "LessOrEqual", row, best)
+        if x.dtype.is_floating:
+            takes = test(inner, "Or", takes, inner.op("IsNaN", row, dtype=BOOL))
+        best, at = inner.op("Where", takes, row, best), inner.op("Where", takes, here, at)
+        return [best, at, inner.op("Add", here, inner.scalar(1, here))], [best, at]
+
+    values, places = scanned(w, x, node.attrs["axis"] % x.rank, [start, zero, zero], step)
+    return [values, w.cast(places, place)]
 
 
 @rule("lrn")

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import dtypes
+from mycelia.engine.ir.sizes import is_symbolic
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
 from mycelia.io.compositions import Unsupported
+from mycelia.io.onnx.rules.indices import scattered
 from mycelia.io.onnx.rules.reductions import extreme
+from mycelia.io.onnx.rules.shapes import LAST
 from mycelia.io.onnx.rules.table import rule
 
 
@@ -18,15 +21,27 @@ def _windows(node: Any, rank: int, kernel: Any = None) -> dict[str, Any]:
     """Kernel, stride, pads and dilation, as attributes of operators."""
     attrs = node.attrs
     names = ("kernel_shape", "strides", "pads", "dilations")
+    pads = (0,) if is_symbolic(attrs["pad"]) else attrs["pad"]
     given = full_attributes(
-        rank, kernel or attrs["kernel"], attrs["stride"], attrs["pad"], attrs.get("dilation", (1,))
+        rank, kernel or attrs["kernel"], attrs["stride"], pads, attrs.get("dilation", (1,))
     )
     return dict(zip(names, given))
+
+
+def _padded(w: Any, node: Any, x: Any, value: float) -> Any:
+    """`x` with the padding that follows from open sizes; what is known is an attribute."""
+    pads = node.attrs["pad"]
+    if not is_symbolic(pads):
+        return x
+    half = x.rank - 2
+    made = w.op("Pad", x, w.ints([0, 0, *pads[:half], 0, 0, *pads[half:]]), w.scalar(value, x))
+    return w.like(made, (*x.shape[:2], *(-1 for _ in x.shape[2:])))
 
 
 @rule("conv")
 def _conv(w, node, x, weight, bias):
     how = _windows(node, x.rank - 2, weight.shape[2:])
+    x = _padded(w, node, x, 0)
     return w.op("Conv", x, weight, bias, group=node.attrs["group"], **how)
 
 
@@ -35,8 +50,8 @@ def _conv_transpose(w, node, dy, weight):
     """A transposed convolution that gives `size`: what the strides leave open is padded at the end."""
     how = _windows(node, dy.rank - 2, weight.shape[2:])
     size, rank = node.attrs["size"], dy.rank - 2
-    if -1 in dy.shape[2:]:
-        raise Unsupported("a transposed convolution of images whose sizes are left open")
+    if is_symbolic(size) or -1 in dy.shape[2:]:
+        return _open_transpose(w, node, dy, weight, how)
     kernel, strides, pads, dilations = how.values()
     extra = [
         size[d] - ((n - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1 - pads[d] - pads[rank + d])
@@ -49,6 +64,21 @@ def _conv_transpose(w, node, dy, weight):
     if any(rest):
         y = w.op("Pad", y, w.ints([0] * (rank + 4) + rest), w.scalar(0, y))
     return y
+
+
+def _open_transpose(w: Any, node: Any, dy: Any, weight: Any, how: dict[str, Any]) -> Any:
+    """A transposed convolution up to the last window, then cut or padded to a size known when it runs."""
+    rank, pads = dy.rank - 2, how.pop("pads")
+    begins = node.attrs["pad"][:rank] if is_symbolic(node.attrs["pad"]) else pads[:rank]
+    y = w.op("ConvTranspose", dy, weight, group=node.attrs["group"], **how)
+    axes = [*range(2, 2 + rank)]
+    y = w.slice(y, begins, [LAST] * rank, axes, [1] * rank) if is_symbolic(begins) or any(begins) else y
+    y = w.like(y, (*dy.shape[:2], *(-1 for _ in axes)))
+    rest = [
+        w.op("Sub", w.ints([n]), w.op("Shape", y, dtype=dtypes.int64, start=2 + d, end=3 + d))
+        for d, n in enumerate(node.attrs["size"])
+    ]
+    return w.op("Pad", y, w.op("Concat", w.ints([0] * (rank + 4)), *rest, axis=0), w.scalar(0, y))
 
 
 def _first(w: Any, node: Any, x: Any) -> Any:
@@ -83,6 +113,10 @@ def _positions(node: Any) -> Any:
 
 def _max(w: Any, node: Any, x: Any, out: tuple) -> list[Any]:
     how = _windows(node, x.rank - 2)
+    if is_symbolic(node.attrs["pad"]) and len(out) == 1:
+        if not x.dtype.is_floating:
+            raise Unsupported("max_pool of integers with padding that follows from open sizes")
+        x = _padded(w, node, x, -math.inf)
     if not node.attrs["ceil"]:
         return w.ops("MaxPool", [x], out, **how)
     if -1 in x.shape[2:]:
@@ -106,6 +140,8 @@ def _max_pool_index(w, node, x):
 @rule("avg_pool")
 def _avg_pool(w, node, x):
     x = _first(w, node, x)
+    if is_symbolic(node.attrs["pad"]):
+        raise Unsupported("avg_pool with padding that follows from open sizes")
     how = _windows(node, x.rank - 2)
     del how["dilations"]
     include, divisor = node.attrs["count_include_pad"], node.attrs["divisor"]
@@ -179,3 +215,31 @@ def _im2col(w, node, x):
         x = w.op("Gather", x, w.constant(taps.astype(np.int64)), axis=2 + 2 * d)
     x = w.op("Transpose", x, perm=(0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 2 + 2 * rank, 2)))
     return w.reshape(x, [0 if n == -1 else n for n in node.outputs[0].type.shape])
+
+
+@rule("col2im")
+def _col2im(w, node, x):
+    """Each column is added at the places of the padded plane that `im2col` took it from."""
+    size = node.attrs["size"]
+    rank = len(size)
+    kernel, strides, pads, dilations = _windows(node, rank).values()
+    if -1 in x.shape[1:] or 0 in x.shape:
+        raise Unsupported("col2im of columns whose sizes are left open, or of nothing")
+    full = [n + pads[d] + pads[rank + d] for d, n in enumerate(size)]
+    places = np.zeros((1,) * (2 * rank), np.int64)
+    for d in range(rank):
+        count = (full[d] - (kernel[d] - 1) * dilations[d] - 1) // strides[d] + 1
+        taps = np.arange(kernel[d])[:, None] * dilations[d] + np.arange(count) * strides[d]
+        shape = [1] * (2 * rank)
+        shape[d], shape[rank + d] = taps.shape
+        places = places + (taps * math.prod(full[d + 1 :])).reshape(shape)
+    channels = x.shape[1] // math.prod(kernel)
+    columns = w.op("Reshape", x, w.ints([0, channels, -1]))
+    plane = w.op("Concat", w.size_of(x, 0), w.ints([channels, math.prod(full)]), axis=0)
+    index = w.op("Expand", w.constant(places.reshape(1, 1, -1)), w.op("Shape", columns, dtype=dtypes.int64))
+    zeros = w.op("Expand", w.scalar(0, x), plane)
+    made = scattered(w, "ScatterElements", zeros, index, columns, "add", axis=2)
+    made = w.op("Reshape", made, w.ints([0, 0, *full]))
+    axes = [*range(2, 2 + rank)]
+    ends = [pads[d] + n for d, n in enumerate(size)]
+    return w.slice(made, pads[:rank], ends, axes, [1] * rank) if any(pads) else made

@@ -81,7 +81,7 @@ def tensor_of(message: Any, folder: str) -> ms.Tensor:
         raw = message.raw_data
         if len(raw) != count * stored.itemsize:
             raise _wrong_size(what, dims, count * stored.itemsize, len(raw), "bytes")
-        array = np.frombuffer(raw, stored.newbyteorder("<")).astype(stored)
+        array = np.frombuffer(raw, stored.newbyteorder("<")).astype(stored, copy=False)
     else:
         field, kind = _TYPED[message.data_type]
         values = getattr(message, field)
@@ -92,7 +92,7 @@ def tensor_of(message: Any, folder: str) -> ms.Tensor:
     array = array.reshape(dims)
     if dtype is ms.bfloat16:
         return ms.Tensor((array.astype(np.uint32) << 16).view(np.float32)).astype(ms.bfloat16)
-    return ms.Tensor(array)
+    return ms.Tensor.from_numpy(array)
 
 
 def _wrong_size(what: str, dims: tuple, expected: int, found: int, unit: str) -> ConversionError:
@@ -125,7 +125,7 @@ def _external(message: Any, folder: str, stored: np.dtype, size: int, what: str)
         raise ConversionError(
             Code.GRAPH_FILE_ERROR, f"{what} needs {size} bytes of {place}, but {len(data)} are there"
         )
-    return np.frombuffer(data, stored.newbyteorder("<")).astype(stored)
+    return np.frombuffer(data, stored.newbyteorder("<")).astype(stored, copy=False)
 
 
 def attribute_of(message: Any, folder: str) -> Any:
