@@ -121,6 +121,47 @@ def test_distance(found, want, expected):
     assert distance(found, want) == expected
 
 
+def test_open_sizes_get_some_with_which_the_source_runs(tmp_path, write_mindir):
+    path = write_mindir(Window(), tmp_path / "w", (None, 1, None, None))
+    made = convert(MINDIR, path, str(tmp_path / "w"), check=True)
+    assert [d.greatest < 1e-5 for d in made.departures] == [True]
+
+
+class Window(ms.nn.Cell):
+    """No image of one pixel has a window of 5."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = ms.nn.Conv2d(1, 2, 5, pad_mode="valid")
+
+    def construct(self, x):
+        return self.conv(x)
+
+
+def test_a_source_that_nothing_computes_is_told(lenet, tmp_path, monkeypatch):
+    def unable(*_):
+        raise NotImplementedError("only elsewhere")
+
+    monkeypatch.setattr(comparison, "evaluate", unable)
+    with pytest.raises(
+        ConversionError, match="nothing here computes the source: core: only elsewhere"
+    ) as caught:
+        convert(MINDIR, lenet[0], str(tmp_path / "n"), check=True)
+    assert caught.value.code == -7 and not list(tmp_path.iterdir())
+
+
+def test_a_result_that_does_not_run_is_told(lenet, tmp_path, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no kernel")
+
+    monkeypatch.setattr(comparison.trial, "answers", broken)
+    assert failed(MINDIR, lenet[0], str(tmp_path / "n")) == "check: the result does not run: no kernel"
+
+
+def test_the_tolerance_may_be_given(lenet, tmp_path):
+    assert "at most 1e-12 may be" in failed(MINDIR, lenet[0], str(tmp_path / "n"), tolerance=1e-12)
+
+
 # ---- .ms files as sources
 
 

@@ -196,6 +196,7 @@ def test_an_enabled_micro_is_refused_and_a_disabled_one_is_not(lenet, tmp_path):
         ("--encryptKey=30", "-600 encryptKey must be 32, 48 or 64 hexadecimal digits, but got 2 characters"),
         ("--encryption", "-600 encryption=true needs an encryptKey"),
         ("--decryptMode=SM4", "-600 decryptMode must be AES-GCM or AES-CBC, but got 'SM4'"),
+        ("--tolerance=-1", "-600 tolerance must be a number above 0, but got '-1'"),
         ("--weightFile=w", "-600 weightFile is for models of CAFFE, not of MINDIR"),
         ("--weightsApart=-1", "-600 weightsApart must be a number of bytes, but got '-1'"),
         ("--configFile=nowhere.cfg", "-600 configFile: the file nowhere.cfg does not exist"),

@@ -59,6 +59,9 @@ def convert(
     check: Annotated[
         Text, _option("check", "true: compare the result with the source on random inputs.")
     ] = None,
+    tolerance: Annotated[
+        Text, _option("tolerance", "How far an output may depart when it is checked, by its greatest value.")
+    ] = None,
     encryption: Annotated[Text, _option("encryption", "true or false; true with a key.")] = None,
     encryptKey: Annotated[Text, _option("encryptKey", "32, 48 or 64 hexadecimal digits.")] = None,
     decryptKey: Annotated[Text, _option("decryptKey", "The key of an encrypted MINDIR.")] = None,

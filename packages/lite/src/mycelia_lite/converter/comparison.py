@@ -25,6 +25,7 @@ from mycelia_lite.format import Table
 from mycelia_lite.model import Model, Tensor
 
 _TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_OPEN_SIZES = (1, 32, 224)  # that open sizes get
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,18 @@ class Check:
         self, options: Options, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], last: bool
     ) -> None:
         self.options, self.inputs, self.expected, self.last = options, inputs, expected, last
-        self.tolerance = 2e-2 if options.weight_fp16 else 1e-4
+        self.tolerance = options.tolerance or (2e-2 if options.weight_fp16 else 1e-4)
 
     def run(self, model: Table, written: Table) -> list[Departure]:
         """Compare `model`, ready to be stored; `written`: as it was before borders and fusions.
 
         Errors: ConversionError that names the outputs that depart, and where it begins.
         """
-        made = trial.loaded(model)
-        found = self._answers(made)
+        try:
+            made = trial.loaded(model)
+            found = self._answers(made)
+        except RuntimeError as error:
+            raise ConversionError(Code.ERROR, f"check: the result does not run: {error}") from error
         departures = self._compared(made.get_outputs(), found, self.expected, self.engine)
         for engine, expected in self._engines():
             departures += self._compared(made.get_outputs(), found, expected, engine)
@@ -128,21 +132,47 @@ class SourceCheck(Check):
     """Of a source in core's IR. It is made before the writer rewrites the graph."""
 
     def __init__(self, source: Source, options: Options, path: str, writer: Writer) -> None:
-        parameters = source.graph.parameters
-        shapes = [[n if type(n) is int and n >= 0 else 1 for n in v.type.shape] for v in parameters]
-        inputs = _inputs(shapes, [np.dtype(v.type.dtype.np) for v in parameters], options)
-        last = source.framework in (FmkType.TF, FmkType.TFLITE)
-        super().__init__(options, inputs, _run(source.graph, inputs), last)
         self.source, self.path, self.writer = source, path, writer
+        shapes = [v.type.shape for v in source.graph.parameters]
+        dtypes = [np.dtype(v.type.dtype.np) for v in source.graph.parameters]
+        is_open = any(type(n) is not int or n < 0 for shape in shapes for n in shape)
+        reasons: list[str] = []
+        answers: list[tuple[str, list[np.ndarray]]] = []
+        for size in _OPEN_SIZES if is_open else (1,):  # the first with which most engines run
+            known = [[n if type(n) is int and n >= 0 else size for n in shape] for shape in shapes]
+            drawn = _inputs(known, dtypes, options)
+            if len(found := self._answered(drawn, reasons)) > len(answers):
+                inputs, answers = drawn, found
+        if not answers:
+            listed = "; ".join(dict.fromkeys(reasons))
+            raise ConversionError(Code.NOT_SUPPORT, f"check: nothing here computes the source: {listed}")
+        (self.engine, expected), *self.others = answers
+        super().__init__(options, inputs, expected, source.framework in (FmkType.TF, FmkType.TFLITE))
+
+    def _answered(
+        self, inputs: Sequence[np.ndarray], reasons: list[str]
+    ) -> list[tuple[str, list[np.ndarray]]]:
+        """What core and other engines answer, by name; `reasons` gets why one does not."""
+        engines = {"core": lambda: _run(self.source.graph, inputs)}
+        if self.source.framework is FmkType.ONNX and importlib.util.find_spec("onnxruntime"):
+            engines["onnxruntime"] = lambda: _by_onnxruntime(self.path, self.source, inputs)
+        if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
+            engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs)
+        answers = []
+        for name, compute in engines.items():
+            try:
+                answers.append((name, compute()))
+            except Exception as error:  # other engines raise what they like
+                reasons.append(f"{name}: {str(error).partition(chr(10))[0]}")
+        return answers
 
     def _engines(self) -> Iterator[tuple[str, list[np.ndarray]]]:
-        if self.source.framework is FmkType.ONNX and importlib.util.find_spec("onnxruntime"):
-            yield "onnxruntime", _by_onnxruntime(self.path, self.source, self.inputs)
-        if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
-            yield "LiteRT", _by_litert(self.path, self.source, self.inputs)
+        return iter(self.others)
 
     def _where(self, written: Table, far: Collection[Departure]) -> str:
         engine = next((d.engine for d in far if d.engine != "core"), None)
+        if self.engine != "core":
+            return "core cannot compute the source, so no node is found"
         if engine is not None and all(d.engine != "core" for d in far):
             return f"the importer, core computes what the result does and {engine} something else"
         values: dict[Value, np.ndarray] = {}

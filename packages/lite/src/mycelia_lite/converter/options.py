@@ -18,6 +18,7 @@ class Options:
 
     input_shape: sizes by name, -1 for open ones. input_format, output_format: layout of borders of rank 4.
     input_data_type, output_data_type: of all borders. encrypt_key: 16 bytes, empty for none.
+    tolerance: how far an output may depart when it is checked, 0 for what is usual.
     weights_apart: bytes of a file above which its weights go to a file beside it.
     """
 
@@ -31,6 +32,7 @@ class Options:
     optimize: str = "general"
     infer: bool = False
     check: bool = False
+    tolerance: float = 0.0
     encrypt_key: bytes = b""
     decrypt_key: bytes = b""
     decrypt_mode: str = "AES-GCM"
@@ -150,6 +152,16 @@ def _bytes(text: str, name: str) -> int:
     return int(text)
 
 
+def _tolerance(text: str, name: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float("inf"):
+        raise invalid(name, "a number above 0", text)
+    return number
+
+
 #: Option of the command line -> its field of `Options`, None if it is only checked, and its reader.
 READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "inputShape": ("input_shape", parse_shapes),
@@ -164,6 +176,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "optimizeTransformer": (None, _absent_switch("there are no fusions of attention and encoder layers")),
     "infer": ("infer", switch),
     "check": ("check", switch),
+    "tolerance": ("tolerance", _tolerance),
     "encryption": (None, switch),
     "encryptKey": ("encrypt_key", key_of),
     "decryptKey": ("decrypt_key", key_of),
