@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
+import mycelia_lite as mslite
 from mycelia import Tensor, nn
 from mycelia.ir import evaluate
 from mycelia.testing.samples import samples_of
@@ -64,6 +65,22 @@ def test_one_file_takes_any_batch(tmp_path, name):
         given = [np.concatenate([a] * 3)[:batch] for a in arrays]
         (found,) = read_back(path, given)
         np.testing.assert_allclose(found, net(*map(Tensor, given)).asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["lenet", "resnet18", "mobilenet_v2", "bert", "lstm"])
+def test_networks_run_on_the_runtime_of_lite(tmp_path, name):
+    net, arrays = zoo(name)
+    path = exported(tmp_path, net, *map(Tensor, arrays))
+    model = mslite.Model()
+    model.build_from_file(mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "lite")).path)
+    inputs = model.get_inputs()
+    for given, array in zip(inputs, arrays, strict=True):
+        given.set_data_from_numpy(array)
+    (found,) = model.predict(inputs)
+    expected = net(*map(Tensor, arrays)).asnumpy()
+    np.testing.assert_allclose(
+        found.get_data_to_numpy(), expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max()
+    )
 
 
 @pytest.mark.fuzz(12)

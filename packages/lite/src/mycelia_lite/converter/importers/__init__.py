@@ -1,6 +1,6 @@
 """Importers: a model file of a framework becomes core's IR.
 
-`FRAMEWORKS` names the module of each, which has a function `load`; only the one that is asked for is imported.
+`FRAMEWORKS` names the module of each, which has a function `load`; only the one asked for is imported.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "Te
 
 
 class FileNode:
-    """A node of the file. `op` is the table of its operator; `parts` are the nodes that were fused into it."""
+    """A node of the file. `op` is the table of its operator; `parts` are the nodes that were fused to it."""
 
     __slots__ = ("name", "op", "inputs", "outputs", "parts", "table")
 

@@ -12,7 +12,6 @@ from mycelia.engine.ir.sizes import is_symbolic
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
 from mycelia.io.compositions import Unsupported
 from mycelia.io.onnx.rules.indices import scattered
-from mycelia.io.onnx.rules.reductions import extreme
 from mycelia.io.onnx.rules.shapes import LAST
 from mycelia.io.onnx.rules.table import rule
 
@@ -181,7 +180,7 @@ def _adaptive_pool(w, node, x):
     largest = node.op.name == "adaptive_max_pool"
     axes = [*range(2, x.rank)]
     if all(n == 1 for n in size):
-        return extreme(w, "ReduceMax", x, axes, True) if largest else w.reduce("ReduceMean", x, axes, True)
+        return w.reduce("ReduceMax" if largest else "ReduceMean", x, axes, True)
     if -1 in inner:
         raise Unsupported(f"{node.op.name} of images whose sizes are left open, to other than one place")
     if 0 in (*inner, *size):
