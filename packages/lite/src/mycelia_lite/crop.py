@@ -104,9 +104,12 @@ def _used(
     operators = set()
     for model in models:
         try:
-            operators |= {n.primitive.kind for n in read(model).nodes if n.primitive is not None}
+            tables = read(model)
         except FormatError as error:
             raise CropError(str(error)) from error
+        if tables.obfuscate:
+            raise CropError(f"{model} is obfuscated: crop for the model as it was before")
+        operators |= {n.primitive.kind for n in tables.nodes if n.primitive is not None}
     code = "import sys, mycelia_lite.crop as crop; crop.probe(eval(sys.argv[1]), eval(sys.argv[2]))"
     shapes = [{name: list(sizes) for name, sizes in given.items()} for given in input_shapes]
     paths = [os.path.abspath(m) for m in models]

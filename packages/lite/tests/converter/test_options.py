@@ -271,3 +271,9 @@ def test_a_model_that_does_not_run_is_not_written(lenet, tmp_path, monkeypatch):
     with pytest.raises(ConversionError, match="infer: the result does not run: no kernel") as caught:
         convert(MINDIR, lenet[0], str(tmp_path / "a"), infer=True)
     assert caught.value.code == Code.ERROR and not list(tmp_path.iterdir())
+
+
+def test_a_failure_is_told_without_places_in_our_sources(lenet, tmp_path):
+    options = [f"--modelFile={lenet[0]}", f"--outputFile={tmp_path / 'a'}", "--inputShape=x:2,1,3,3"]
+    output = run("--fmk=MINDIR", *options, code=1)
+    assert "window" in output and "  at " not in output

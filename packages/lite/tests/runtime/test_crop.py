@@ -15,6 +15,8 @@ from mycelia_lite import runtime
 from mycelia_lite.cli import app
 from mycelia_lite.converter import convert
 from mycelia_lite.crop import CropError, crop
+from mycelia_lite.format import read, write
+from mycelia_lite.obfuscate import obfuscate
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
 SHAPE = {"x": [6, 1, 32, 32]}
@@ -127,3 +129,9 @@ def test_a_model_that_is_none_is_told(tmp_path):
     (tmp_path / "no.ms").write_bytes(b"no model")
     with pytest.raises(CropError, match="no.ms"):
         crop([str(tmp_path / "no.ms")], str(tmp_path / "out.a"))
+
+
+def test_an_obfuscated_model_is_refused(cropped, tmp_path):
+    write(tmp_path / "o.ms", obfuscate(read(cropped[1])))
+    with pytest.raises(CropError, match="o.ms is obfuscated"):
+        crop([str(tmp_path / "o.ms")], str(tmp_path / "out.a"))

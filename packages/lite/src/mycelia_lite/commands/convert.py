@@ -97,12 +97,17 @@ def convert(
             for d in report.departures:
                 typer.echo(f"output '{d.name}' departs by {d.greatest:.2g} from {d.engine}")
     except ConversionError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {error.args[0]}", err=True)
+        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {_reason(error)}", err=True)
         raise typer.Exit(1) from None
     except OSError as error:
         typer.echo(f"CONVERT RESULT FAILED:{int(Code.ERROR)} {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo("CONVERT RESULT SUCCESS:0")
+
+
+def _reason(error: Exception) -> str:
+    """The message without the place in our sources where it showed, which helps no one here."""
+    return "\n".join(line for line in str(error.args[0]).splitlines() if not line.startswith("  at "))
 
 
 def _explain(texts: dict[str, str]) -> None:
@@ -116,12 +121,9 @@ def _explain(texts: dict[str, str]) -> None:
         for job in list(jobs(texts, texts.pop("configFile", ""))):
             for obstacle in find(job):
                 count += 1
-                reason = obstacle.args[0].partition("\n")[
-                    0
-                ]  # where in our sources it showed helps no one here
-                typer.echo(f"{job.model_file}: {int(obstacle.code)} {reason}")
+                typer.echo(f"{job.model_file}: {int(obstacle.code)} {_reason(obstacle)}")
     except ConversionError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {error.args[0]}", err=True)
+        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {_reason(error)}", err=True)
         raise typer.Exit(1) from None
     typer.echo(f"{count} obstacles" if count != 1 else "1 obstacle")
     if count:
