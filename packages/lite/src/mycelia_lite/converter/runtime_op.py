@@ -42,11 +42,11 @@ def at_run_time(
 
 
 def custom(
-    kind: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[Any]]], **attributes: Any
+    name: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[Any]]], /, **attributes: Any
 ) -> Any:
     """The same of a Custom node, whose attributes are numbers or lists of them."""
     attr = tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in attributes.items()))
-    return at_run_time("Custom", inputs, types, type=kind, attr=attr)
+    return at_run_time("Custom", inputs, types, type=name, attr=attr)
 
 
 @op(name="conv_transpose", dynamic=True, nondiff=True)

@@ -17,11 +17,11 @@ _ELEMENTWISE = (
 _REDUCTIONS = ("update", "add", "sub", "mul", "div", "max", "min")
 
 
-def custom(kind: str, **attributes) -> Table:
+def custom(name: str, /, **attributes) -> Table:
     """A Custom node's primitive: attributes are int64s or, where one is a float, float64s."""
-    made = Table("Custom", type=kind)
+    made = Table("Custom", type=name)
     made.attr = [
-        Table("Attribute", name=name, data=_bytes(value)) for name, value in sorted(attributes.items())
+        Table("Attribute", name=key, data=_bytes(value)) for key, value in sorted(attributes.items())
     ]
     return made
 

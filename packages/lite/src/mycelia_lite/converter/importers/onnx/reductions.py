@@ -35,10 +35,9 @@ def _reduction(name: str, axes_input: int = 18) -> Callable:
                 given = call.get("axes")
             else:
                 data = axes is not None and run_time.is_data(axes)
-                if data and run_time.vector(call, axes, "axes")[1]:
-                    call.get("noop_with_empty_axes", 0)
-                    return run_time.reduced(call, x, axes, function, bool(keep))
-                given = None if axes is None or data else integers(call, axes, "axes")
+                if data:
+                    return run_time.reduced(call, x, axes, bool(keep))
+                given = None if axes is None else integers(call, axes, "axes")
                 if call.get("noop_with_empty_axes", 0) and not given:
                     return function(x, ())
             chosen = sorted({positive_axis(call, a, x.ndim) for a in given or range(x.ndim)})

@@ -23,7 +23,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
-from mycelia_lite.converter.runtime_op import OPEN, at_run_time
+from mycelia_lite.converter.runtime_op import OPEN, at_run_time, custom
 
 
 def is_data(*values: Any) -> bool:
@@ -154,23 +154,32 @@ def _turned(x: Any, order: Any) -> Any:
     return at_run_time("Transpose", (x, order), [(x.dtype, shape if same else (OPEN,) * x.ndim)])
 
 
-def reduced(call: Call, x: Any, axes: Any, reduce: Callable, keep: bool) -> Any:
-    """``reduce(x, axes)``, which keeps the axes with size 1, over axes that are data."""
+_REDUCTIONS = (
+    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+    "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
+)  # fmt: skip
+
+
+def reduced(call: Call, x: Any, axes: Any, keep: bool) -> Any:
+    """The reduction `call` over axes that are data."""
     axes, count = vector(call, axes, "axes")
-    if count > x.ndim:
+    none = call.get("noop_with_empty_axes", 0)
+    rank = x.ndim if keep or not count and none else x.ndim - count if count else 0
+    if rank < 0:
         raise call.fail(f"{count} axes of {x.ndim}")
-    order = _order(call, axes, x.ndim)[0]
-    last = tuple(range(x.ndim - count, x.ndim))
-    y = cast(reduce(_turned(x, order), last), x.dtype)
-    if not keep:
-        return ops.reshape(y, shape_of(y)[: x.ndim - count])
-    places = ms.Tensor(np.arange(x.ndim))
-    named = ops.equal(
-        ops.expand_dims(places, 1), ops.expand_dims(ops.floor_mod(axes, scalar(x.ndim, axes)), 0)
-    )
-    ones = ops.greater(ops.sum(cast(named, ms.int64), 1), ms.Tensor(0))
-    target = ops.where(ones, ms.Tensor(1), sizes(x))
-    return at_run_time("Reshape", (y, target), [(y.dtype, (OPEN,) * x.ndim)])
+    if (
+        call.kind == "ReduceLogSum"
+        or not x.dtype.is_floating
+        and call.kind in ("ReduceL2", "ReduceLogSumExp")
+    ):
+        inner = x if x.dtype.is_floating else cast(x, ms.float64)
+    else:
+        inner = x
+    y = custom(
+        "reduce", [inner, axes], [(inner.dtype, [OPEN] * rank)], kind=_REDUCTIONS.index(call.kind),
+        keep=int(keep), none=none,
+    )  # fmt: skip
+    return cast(y, x.dtype)
 
 
 def along_last(call: Call, x: Any, axis: Any, function: Callable) -> Any:
@@ -209,46 +218,12 @@ def top_k(call: Call, x: Any, k: Any, axis: int, largest: bool) -> tuple[Any, An
 
 
 def pad(call: Call, x: Any, pads: Any, value: Any, axes: Any, mode: str) -> Any:
-    """Padding by numbers, or with a number, that are data; elements can be added, not taken away."""
+    """Padding by numbers, or with a number, that are data."""
     pads, count = vector(call, pads, "pads")
-    named = list(range(x.ndim)) if axes is None else None
-    if axes is not None and not is_data(axes):
-        named = [positive_axis(call, int(a), x.ndim) for a in known(axes).reshape(-1)]
-    if count != 2 * (x.ndim if named is None else len(named)) and not (named is None and count % 2 == 0):
-        raise call.fail(f"{count} pads do not fit its axes")
-    pads = ops.transpose(ops.reshape(pads, (2, count // 2)), (1, 0))
-    if named != list(range(x.ndim)):  # rows of all axes, those that are not named of zeros
-        axes = vector(call, axes, "axes")[0]
-        axes = ops.floor_mod(axes, scalar(x.ndim, axes))
-        at = ops.equal(ops.expand_dims(ms.Tensor(np.arange(x.ndim)), 1), ops.expand_dims(axes, 0))
-        chosen = ops.mul(ops.expand_dims(cast(at, ms.int64), 2), ops.expand_dims(pads, 0))
-        pads = ops.sum(chosen, 1)
-    if mode == "constant":
-        return _constant_pad(x, pads, value)
-    if mode == "reflect":
-        shape = (OPEN,) * x.ndim
-        return at_run_time("PadFusion", (x, pads), [(x.dtype, shape)], padding_mode="REFLECT")
-    for axis in range(x.ndim) if named is None else named:
-        row, n = ops.reshape(pads[axis], (2,)), ops.gather(sizes(x), ms.Tensor(axis), 0)
-        places = ops.sub(counted(ops.add(n, ops.sum(row))), row[0])
-        if mode == "wrap":
-            places = ops.floor_mod(places, n)
-        else:
-            places = ops.minimum(ops.maximum(places, ms.Tensor(0)), ops.sub(n, ms.Tensor(1)))
-        x = ops.gather(x, places, axis)
-    return x
-
-
-def _constant_pad(x: Any, pads: Any, value: Any) -> Any:
-    shape, dtype = (OPEN,) * x.ndim, x.dtype
-    inner = cast(x, ms.uint8) if dtype == ms.bool_ else x
-    zeros = at_run_time(
-        "PadFusion", (inner, pads), [(inner.dtype, shape)], padding_mode="CONSTANT", constant_value=0.0
-    )
-    if value is None or (known(value) is not None and not known(value).reshape(()).item()):
-        return cast(zeros, dtype)
-    here = ops.broadcast_to(ms.Tensor(np.float32(1)), shape_of(x))
-    here = at_run_time(
-        "PadFusion", (here, pads), [(ms.float32, shape)], padding_mode="CONSTANT", constant_value=0.0
-    )
-    return ops.where(ops.greater(here, ms.Tensor(np.float32(0))), cast(zeros, dtype), ops.reshape(value, ()))
+    if count % 2 or (axes is None and count != 2 * x.ndim):
+        raise call.fail(f"{count} pads do not fit its {x.ndim} axes")
+    value = value if mode == "constant" else None
+    more = [as_tensor(v) for v in (value, axes) if v is not None]
+    given = [int(v is not None) for v in (value, axes)]
+    kind = ("constant", "reflect", "edge", "wrap").index(mode)
+    return custom("pad", [x, pads, *more], [(x.dtype, [OPEN] * x.ndim)], mode=kind, given=given)
