@@ -82,7 +82,7 @@ def _assigned(w: Any, x: Any, values: Any, begin: Any, size: Any, stride: Any) -
     return w.reshape_as(flat, x)
 
 
-@rule("strided_assign")
+@rule("strided_assign", "strided_write")
 def _strided_assign(w, node, x, value):
     begin, size, stride = (node.attrs[n] for n in ("begin", "size", "stride"))
     surplus = max(value.rank - x.rank, 0)
