@@ -50,8 +50,9 @@ class Graph:
             return  # nothing grows on it
         self.pool.append((tensor, tuple(int(n) for n in shape)))
 
-    def grow(self, nodes: int) -> Table:
+    def grow(self, nodes: int, only: tuple[str, ...] = ()) -> Table:
         steps = [getattr(self, name) for name in dir(self) if name.startswith("step_")]
+        steps = [getattr(self, f"step_{name}") for name in only] or steps
         for _ in range(nodes):
             x, shape = self.any()
             self.choose(steps)(self.net, x, shape)
@@ -101,6 +102,8 @@ class Graph:
 
     def step_transpose(self, net, x, shape):
         order = [int(i) for i in self.random.permutation(len(shape))]
+        if len(shape) == 4 and self.random.random() < 0.8:
+            order = self.choose(([0, 2, 3, 1], [0, 3, 1, 2]))
         self.add(net.transpose(x, *order), [shape[i] for i in order])
 
     def step_slice(self, net, x, shape):

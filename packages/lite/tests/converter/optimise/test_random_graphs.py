@@ -26,6 +26,22 @@ def test_random_graphs_answer_alike(seed):
     agree(expected, answers(after, *arrays), 1e-4)
 
 
+_TURNED = (
+    "transpose", "transpose", "transpose", "activation", "function", "clip", "arithmetic", "slice", "concat",
+    "reduce", "softmax", "pad", "slices_together",
+)  # fmt: skip
+
+
+@pytest.mark.fuzz(40)
+def test_transposes_move_through_random_graphs(seed):
+    model = Graph(seed).grow(16, _TURNED)
+    arrays = values(model, seed)
+    expected = answers(model, *arrays)
+    done = optimise.run(model, only("TransposeFusion"))
+    assert done.transposes[1] <= done.transposes[0]
+    agree(expected, answers(model, *arrays), 1e-4)
+
+
 def test_random_graphs_reach_the_rules():
     """The fuzzer would be blind where nothing fires."""
     fired = dict.fromkeys(optimise.RULES, 0)

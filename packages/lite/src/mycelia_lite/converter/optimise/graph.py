@@ -15,11 +15,16 @@ _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _SMALL = 1 << 12  # bytes of constants that are compared
 _NUMBERS = {d: d.numpy for d in DataType if d.name.startswith(("BOOL", "INT", "UINT", "FLOAT"))}
 
-_EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "TensorList")  # among kinds
+#: Parts of the names of kinds in which more may happen than that results are made.
+_EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "TensorList")
 
 
 class FileNode:
+<<<<<<< HEAD
     """A node of the file. `op` is the table of its operator; `parts` are the nodes that were fused to it."""
+=======
+    """A node of the file. `op` is the table of its operator; `parts` names the nodes fused into it."""
+>>>>>>> 12aff3c6 (Transposes move through regions of nodes that work in any order, where fewer are left)
 
     __slots__ = ("name", "op", "inputs", "outputs", "parts", "table")
 
