@@ -195,3 +195,16 @@ def test_a_file_that_is_no_program_is_told(tmp_path):
     with pytest.raises(ConversionError, match="no program that torch.export.save wrote") as caught:
         convert(PYTORCH, str(tmp_path / "net.pt2"), str(tmp_path / "net"))
     assert caught.value.code == -200
+
+
+def test_open_sizes_are_numbers_too(tmp_path):
+    def function(x):
+        return x.reshape(x.shape[0] * 3, 4) * x.shape[0], x.sum() / x.shape[0]
+
+    _, _, program = made(function, (2, 3, 4), dynamic_shapes=(({0: torch.export.Dim("n")},),))
+    model = mslite.Model()
+    model.build_from_file(convert(PYTORCH, program, str(tmp_path / "net"), check=True).path)
+    for n in (2, 5):
+        x = torch.randn(n, 3, 4)
+        for a, b in zip(trial.answers(model, [x.numpy()]), function(x), strict=True):
+            assert np.allclose(a, b.numpy(), atol=1e-5)
