@@ -1,4 +1,4 @@
-"""Classifies one picture with a .ms model: `classify.py MODEL.ms PICTURE.f32`; prints the class and its score.
+"""Classifies a picture with a .ms model: `classify.py MODEL.ms PICTURE.f32`; prints the class and its score.
 
 The picture is float32 [1, channels, height, width], as the model takes it. NumPy is all that it needs beside
 mycelia-lite.

@@ -205,5 +205,5 @@ def test_an_encrypted_mindir_is_converted(lenet, tmp_path, monkeypatch):
         made = converter.convert(mslite.FmkType.MINDIR, str(path), str(tmp_path / mode))
         assert load(made.path).get_inputs()[0].name == "x"
         converter.decrypt_key = "00" * 16
-        with pytest.raises(RuntimeError, match="decryption failed"):
+        with pytest.raises(RuntimeError, match="decryption failed|is damaged"):  # padding may fit by chance
             converter.convert(mslite.FmkType.MINDIR, str(path), str(tmp_path / mode))
