@@ -20,11 +20,7 @@ _EFFECTS = ("Assign", "Variable", "Assert", "Custom", "Call", "TensorArray", "Te
 
 
 class FileNode:
-<<<<<<< HEAD
-    """A node of the file. `op` is the table of its operator; `parts` are the nodes that were fused to it."""
-=======
     """A node of the file. `op` is the table of its operator; `parts` names the nodes fused into it."""
->>>>>>> 12aff3c6 (Transposes move through regions of nodes that work in any order, where fewer are left)
 
     __slots__ = ("name", "op", "inputs", "outputs", "parts", "table")
 
