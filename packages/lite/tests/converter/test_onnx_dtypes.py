@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mycelia_lite.converter import ConversionError
+
 from .onnx_files import answers, close
 
 INTEGERS = [np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -79,3 +81,8 @@ def test_convolution_of_float16_with_weights_that_are_constants_or_data(tmp_path
             )
     for constants in ((1,), ()):
         close(answers(tmp_path, "Conv", [x, w], constants=constants)[0], wanted.astype(np.float16), 2e-3)
+
+
+def test_bfloat16_is_refused_as_numpy_has_only_its_bits(tmp_path):
+    with pytest.raises(ConversionError, match="bfloat16"):
+        answers(tmp_path, "Cast", [np.ones((2, 2), np.float32)], to=16)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mycelia as ms
+import mycelia_lite as mslite
+from mycelia import nn
 from mycelia_lite.converter import ConversionError
 
 from .onnx_files import answers, close
@@ -156,3 +159,19 @@ def test_an_unknown_activation_is_named(tmp_path):
     x, w, r, b, (h, c), _ = case(4, 2)
     with pytest.raises(ConversionError, match="activations.*'cosine'"):
         _with_texts(tmp_path, [x, w, r, b, None, h, c], ["Cosine", "Tanh", "Tanh"], {})
+
+
+def test_layers_of_lstm_come_through_mindir(tmp_path):
+    net = nn.LSTM(8, 16, num_layers=2, bidirectional=True)
+    x = np.random.default_rng(0).normal(size=(5, 3, 8)).astype(np.float32)
+    ms.export(net, ms.Tensor(x), file_name=str(tmp_path / "l.mindir"), file_format="MINDIR")
+    mslite.Converter().convert(mslite.FmkType.MINDIR, str(tmp_path / "l.mindir"), str(tmp_path / "l"))
+    model = mslite.Model()
+    model.build_from_file(str(tmp_path / "l.ms"))
+    (given,) = model.get_inputs()
+    given.set_data_from_numpy(x)
+    y, (h, c) = net(ms.Tensor(x))
+    found = [t.get_data_to_numpy() for t in model.predict([given])]
+    assert len(found) == 3
+    for a, e in zip(found, (y, h, c)):
+        assert np.allclose(a, e.asnumpy(), atol=1e-5)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from mycelia import bfloat16
 from mycelia.ir import Graph, Node, TensorType, Value
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.decompose import expand
@@ -310,6 +311,9 @@ class Writer:
 
 
 def _numpy(type: TensorType) -> np.dtype:
+    """Errors: ConversionError for bfloat16, which NumPy has only as the integers of its bits."""
+    if type.dtype == bfloat16:
+        raise ConversionError(Code.NOT_SUPPORT, "values of bfloat16 cannot be written to a .ms file")
     return np.dtype(type.dtype.np)
 
 

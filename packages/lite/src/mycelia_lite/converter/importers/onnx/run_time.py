@@ -167,14 +167,8 @@ def reduced(call: Call, x: Any, axes: Any, keep: bool) -> Any:
     rank = x.ndim if keep or not count and none else x.ndim - count if count else 0
     if rank < 0:
         raise call.fail(f"{count} axes of {x.ndim}")
-    if (
-        call.kind == "ReduceLogSum"
-        or not x.dtype.is_floating
-        and call.kind in ("ReduceL2", "ReduceLogSumExp")
-    ):
-        inner = x if x.dtype.is_floating else cast(x, ms.float64)
-    else:
-        inner = x
+    exact = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceSumSquare")
+    inner = x if call.kind in exact or x.dtype.is_floating else cast(x, ms.float64)
     y = custom(
         "reduce", [inner, axes], [(inner.dtype, [OPEN] * rank)], kind=_REDUCTIONS.index(call.kind),
         keep=int(keep), none=none,
