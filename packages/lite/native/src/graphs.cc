@@ -82,6 +82,38 @@ struct GraphReader {
   }
 };
 
+// A Custom node of type State or SetState becomes a variable of the model.
+Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* found) {
+  if (node.kind != kOp_Custom) return {};
+  const std::string_view type = node.attributes.text(kCustom_type);
+  *found = type == "State" || type == "SetState";
+  if (!*found) return {};
+  const std::string which = "node '" + std::string(node.name) + "' (" + std::string(type) + ")";
+  if (!of_model) return {kNotSupported, which + ": variables of a subgraph that is called are not supported"};
+  if (type == "SetState") {
+    if (node.inputs.size() != 2 || !node.outputs.empty()) return broken(which + " must have 2 inputs and no output");
+    for (FileState& state : file->states) {
+      if (state.tensor != node.inputs[1] || state.set) continue;
+      state.next = node.inputs[0];
+      state.set = true;
+      return {};
+    }
+    return broken(which + ": its second input is no variable, or one that is set already");
+  }
+  const TableSpan attributes = node.attributes.tables(kCustom_attr);
+  if (!node.inputs.empty() || node.outputs.size() != 1 || node.outputs[0] >= file->tensors.size() || attributes.size() != 1)
+    return broken(which + " must have no input, one output and one attribute");
+  const FileTensor& tensor = file->tensors[node.outputs[0]];
+  FileState state;
+  state.tensor = node.outputs[0];
+  state.first = attributes[0].text(kAttribute_data);
+  const int64_t count = element_count(tensor.shape), item = item_bytes(abi_dtype(tensor.dtype));
+  if (count < 0 || !item || state.first.size() != static_cast<size_t>(count * item))
+    return broken(which + ": " + std::to_string(state.first.size()) + " bytes are not what its tensor holds");
+  file->states.push_back(state);
+  return {};
+}
+
 Status check_calls(const ModelFile& file) {
   for (const FileNode& node : file.nodes) {
     for (const FileBranch& branch : node.branches) {
@@ -201,9 +233,16 @@ Status read_graphs(const Table& root, ModelFile* file) {
       if (!reader.ok()) return broken(reader.fault());
       if (file->revealed.reader && !file->revealed.reader->ok()) return broken(file->revealed.reader->fault());
       if (!status) return status;
-      if (!prepares) file->nodes.push_back(std::move(node));
+      bool is_state = false;
+      if (Status found = read_state(node, g == 0, file, &is_state); !found) return found;
+      if (!prepares && !is_state) file->nodes.push_back(std::move(node));
     }
     graph.last = static_cast<int>(file->nodes.size());
+  }
+  for (const FileState& state : file->states) {
+    if (!state.set) return broken("a variable is never set");
+    file->graphs[0].inputs.push_back(state.tensor);
+    file->graphs[0].outputs.push_back(state.next);
   }
   if (!reader.ok()) return broken(reader.fault());
 

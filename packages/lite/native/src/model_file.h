@@ -47,6 +47,14 @@ struct FileGraph {
   int cycle = -1;  // those that call one another in a circle have the same number from 0 on
 };
 
+// A variable that a model keeps from run to run: Custom nodes State and SetState of the first subgraph. Behind the outputs and
+// inputs of the model, those of that subgraph are what a run begins and ends with.
+struct FileState {
+  uint32_t tensor = 0, next = 0;
+  std::string_view first;  // the elements for the first run
+  bool set = false;
+};
+
 struct ModelFile {
   std::unique_ptr<Reader> reader;
   std::vector<FileTensor> tensors;
@@ -54,6 +62,7 @@ struct ModelFile {
   std::vector<FileGraph> graphs;  // the first one is the model
   std::vector<uint32_t> inputs, outputs;  // of the model
   Revealed revealed;  // of an obfuscated model
+  std::vector<FileState> states;
   OutsideFiles outside;  // weights that are not in the file itself
   const ModelBytes* bytes = nullptr;  // of the file, if they stay
 

@@ -80,6 +80,13 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
     inputs_.push_back(std::move(border));
   }
   for (const uint32_t i : file.outputs) outputs_.push_back(described(file.tensors[i], this));
+  for (const FileState& variable : file.states) {
+    const FileTensor& tensor = file.tensors[variable.tensor];
+    State state{{abi_dtype(tensor.dtype), tensor.shape}, Memory(variable.first.size()), Memory(variable.first.size())};
+    if (!state.now.data() || !state.next.data()) return {kMemory, "no memory for the variables"};
+    std::memcpy(state.now.data(), variable.first.data(), variable.first.size());
+    states_.push_back(std::move(state));
+  }
   return open ? Status() : resize(shapes);  // with open sizes the plan waits for resize
 }
 
@@ -105,8 +112,12 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     if (element_count(shapes[i]) < 0) return {kInferFailed, "input '" + inputs_[i].name + "' is too large"};
     types.push_back({inputs_[i].type.dtype, shapes[i]});
   }
+  const size_t given = types.size();
+  for (const State& state : states_) types.push_back(state.type);
   std::shared_ptr<Stage> stage;
   if (Status status = execution_->prepare(types, &stage); !status) return status;
+  if (Status status = check_states(stage->plan); !status) return status;
+  types.resize(given);
 
   const auto sized = [](const Type& type) { return Memory(bytes_of(type)); };
   std::vector<Border> outputs;
@@ -115,15 +126,22 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     fine = memories.emplace_back(sized(type)).data() && fine;
     arguments.push_back({type, memories.back().data()});
   }
+  for (const State& state : states_) arguments.push_back({state.type, state.now.data()});
   for (const uint32_t i : file.outputs) outputs.push_back(described(file.tensors[i], this));
   for (const auto& [output, value] : stage->plan.outputs) {
+    if (static_cast<size_t>(output) >= outputs.size()) continue;
     outputs[output].type = stage->plan.values[value].type;
     outputs[output].memory = sized(outputs[output].type);
     fine = outputs[output].memory.data() && fine;
   }
   if (!fine) return {kMemory, "no memory for the tensors of these shapes"};
   for (Memory& memory : memories) std::memset(memory.data(), 0, memory.size());
-  if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) { return outputs[output].memory.data(); }); !status) return status;
+  if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) {
+        const size_t i = output;
+        return i < outputs.size() ? outputs[i].memory.data() : states_[i - outputs.size()].next.data();
+      });
+      !status)
+    return status;
 
   stage_ = std::move(stage);
   bound_ = stage_.get();
@@ -145,10 +163,25 @@ Status Session::bind(const std::shared_ptr<Stage>& stage) {
   if (bound_ == stage.get()) return {};
   std::vector<Execution::Argument> arguments;
   for (const Border& input : inputs_) arguments.push_back({input.type, input.data});
+  for (const State& state : states_) arguments.push_back({state.type, state.now.data()});
   bound_ = nullptr;
-  Status status = execution_->bind(stage, arguments, [&](int output, const Type&) { return outputs_[output].data; });
+  Status status = execution_->bind(stage, arguments, [&](int output, const Type&) {
+    const size_t i = output;
+    return i < outputs_.size() ? outputs_[i].data : states_[i - outputs_.size()].next.data();
+  });
   if (status) bound_ = stage.get();
   return status;
+}
+
+Status Session::check_states(const Plan& plan) const {
+  for (const auto& [output, value] : plan.outputs) {
+    if (static_cast<size_t>(output) < outputs_.size()) continue;
+    const Type& type = states_[output - outputs_.size()].type;
+    const Type& next = plan.values[value].type;
+    if (next.dtype != type.dtype || next.shape != type.shape)
+      return {kInferFailed, "a run leaves " + text_of(next) + " in a variable of " + text_of(type)};
+  }
+  return {};
 }
 
 Status Session::predict(Observer* observer, NodeTimes* times) {
@@ -160,13 +193,18 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
   if (watched) {
     std::vector<Type> types;
     for (const Border& input : inputs_) types.push_back(input.type);
+    for (const State& state : states_) types.push_back(state.type);
     if (Status status = execution_->prepare(types, &stage); !status) return status;
   }
   if (Status status = bind(stage); !status) return status;
   for (Border& output : outputs_) output.made = false;
   for (auto& [node, tensors] : kept_)
     for (auto& tensor : tensors) tensor->made = false;
-  const auto sink = [&](int output, const Type& type) {  // of an output that a later stage makes
+  const auto sink = [&](int output, const Type& type) -> uint8_t* {  // of an output that a later stage makes
+    if (static_cast<size_t>(output) >= outputs_.size()) {
+      State& state = states_[output - outputs_.size()];
+      return type.dtype == state.type.dtype && type.shape == state.type.shape ? state.next.data() : nullptr;
+    }
     Border& border = outputs_[output];
     if (!border.memory.data() || border.memory.size() != bytes_of(type)) {
       border.memory = Memory(bytes_of(type));
@@ -179,6 +217,8 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
   const Status status = execution_->run(stage, sink, kept_.empty() ? observer : &recorder, times);
   execution_->watch(false);
   for (Border& output : outputs_) output.made = bool(status);
+  for (State& state : states_)
+    if (status && state.now.size()) std::memcpy(state.now.data(), state.next.data(), state.now.size());
   return status;
 }
 

@@ -61,6 +61,8 @@ class Session {
   class Recorder;
 
   Status bind(const std::shared_ptr<Stage>& stage);
+  // Fails unless what a run leaves in variables has their types.
+  Status check_states(const Plan& plan) const;
 
   std::atomic<bool> running_{false};
   std::shared_ptr<Source> source_;
@@ -71,6 +73,11 @@ class Session {
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
   const Stage* bound_ = nullptr;  // whose addresses hold
   std::vector<Border> inputs_, outputs_;
+  struct State {
+    Type type;
+    Memory now, next;
+  };
+  std::vector<State> states_;  // variables: inputs and outputs behind those of the model
   std::map<int, std::vector<std::unique_ptr<Border>>> kept_;  // outputs of nodes of the file
 };
 

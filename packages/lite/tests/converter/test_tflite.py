@@ -9,7 +9,7 @@ import mycelia_lite as mslite
 from mycelia_lite import format
 from mycelia_lite.converter import Code, ConversionError, convert
 
-from .tflite_models import Builder, answers, of_one, run, table
+from .tflite_models import Builder, answers, of_one, run, scaled, table
 
 
 def normal(*shape, seed=0):
@@ -233,3 +233,72 @@ def test_weights_of_16_bits_stay_so(tmp_path):
     answers(tmp_path, made, normal(2, 6))
     (weight,) = [t for t in format.read(tmp_path / "m.ms").allTensors if len(t.data)]
     assert weight.dataType.name == "FLOAT16" and len(weight.data) == dense.nbytes
+
+
+# ---- integers that stand for numbers
+
+
+def quantized_conv(dtype, padding):
+    """A convolution of integers, and what it computes in exact integers."""
+    rng = np.random.default_rng(3)
+    limits = np.iinfo(dtype)
+    zero, out_zero = (5, -7) if dtype == "int8" else (131, 120)
+    x = rng.integers(limits.min, limits.max + 1, (2, 7, 6, 3)).astype(dtype)
+    weight = rng.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8)
+    bias = rng.integers(-3000, 3000, 4).astype(np.int32)
+    scales = np.array([0.011, 0.007, 0.02, 0.005], np.float32)
+    made = Builder()
+    made.tensor("x", dtype, x.shape, quantization=scaled(0.05, zero))
+    made.constant("w", weight, scaled(scales, [0] * 4))
+    made.constant("b", bias, scaled(scales * np.float32(0.05), [0] * 4))
+    pads = ((1, 1), (0, 1)) if padding == "SAME" else ((0, 0), (0, 0))
+    wide = conv(x.astype(np.int64) - zero, weight.astype(np.int64), bias, (2, 2), pads)
+    factor = np.float64(np.float32(0.05)) * scales / np.float64(np.float32(0.7))
+    wanted = np.clip(np.round(wide * factor) + out_zero, max(out_zero, limits.min), limits.max)
+    made.tensor("y", dtype, wanted.shape, quantization=scaled(0.7, out_zero))
+    made.add(
+        "CONV_2D",
+        ["x", "w", "b"],
+        ["y"],
+        table("Conv2DOptions", padding=padding, stride_h=2, stride_w=2, fused_activation_function="RELU"),
+    )
+    made.borders(["x"], ["y"])
+    return made, x, wanted.astype(dtype)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_convolution_of_integers_is_exact(tmp_path, dtype, padding):
+    made, x, wanted = quantized_conv(dtype, padding)
+    (found,) = answers(tmp_path, made, x)
+    assert found.dtype == x.dtype and np.array_equal(found, wanted)
+    assert len(np.unique(wanted)) > 20
+
+
+def test_sums_of_integers_with_three_scales_are_at_most_one_step_off(tmp_path):
+    a, b = (np.random.default_rng(s).integers(-128, 128, (3, 40)).astype(np.int8) for s in (1, 2))
+    how = scaled(0.1, 4), scaled(0.07, -9)
+    made = of_one("ADD", [a, b], [("int8", a.shape, scaled(0.15, 1))], table("AddOptions"), quantizations=how)
+    (found,) = answers(tmp_path, made, a, b)
+    exact = ((a - 4.0) * np.float32(0.1) + (b + 9.0) * np.float32(0.07)) / np.float32(0.15) + 1
+    assert found.dtype == np.int8
+    assert np.abs(found - np.clip(exact, -128, 127)).max() <= 0.5 + 1e-4
+
+
+def test_what_moves_integers_keeps_them(tmp_path):
+    x = np.arange(-12, 12, dtype=np.int8).reshape(2, 3, 4)
+    order = np.array([2, 0, 1], np.int32)
+    how = scaled(0.3, 2)
+    made = of_one("TRANSPOSE", [x, order], [("int8", (4, 2, 3), how)], constants=(1,), quantizations=[how])
+    (found,) = answers(tmp_path, made, x)
+    assert np.array_equal(found, x.transpose(2, 0, 1))
+    assert [n.primitive.kind for n in format.read(tmp_path / "m.ms").nodes] == ["Transpose"]
+
+
+def test_numbers_and_integers_turn_into_each_other(tmp_path):
+    x = np.array([-9, -1.26, -0.3, 0, 0.74, 1.0, 99], np.float32)
+    made = of_one("QUANTIZE", [x], [("uint8", x.shape, scaled(0.5, 3))])
+    assert answers(tmp_path, made, x)[0].tolist() == [0, 0, 2, 3, 4, 5, 201]
+    q = np.array([0, 3, 255], np.uint8)
+    made = of_one("DEQUANTIZE", [q], [("float32", q.shape)], quantizations=[scaled(0.5, 3)])
+    assert answers(tmp_path, made, q)[0].tolist() == [-1.5, 0, 126]

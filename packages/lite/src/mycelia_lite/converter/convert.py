@@ -184,6 +184,8 @@ def _imported(job: Job) -> tuple[ms_format.Table, bool, Check | None]:
     if job.options.decrypt_key:
         more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
     source = importer(job.framework)(job.model_file, job.options.input_shape, **more)
+    if source.states and job.options.check:
+        raise NotAvailable("check: models that keep variables from run to run are not compared")
     writer = Writer(source)
     comparison = SourceCheck(source, job.options, job.model_file, writer) if job.options.check else None
     return writer.run(RULES), source.halves, comparison

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from mycelia import errors
 from mycelia.ir import Graph
@@ -26,7 +28,9 @@ class NodePlace(errors.Place):
 class Source:
     """A model of another framework as a graph of `mycelia.ops`; its weights are constants.
 
-    `halves`: the file held weights as float16 for operators that take float32; they are stored so again.
+    `halves`: the file held weights as float16 for operators of float32; they are stored so again.
+    `states`: first values of variables that a model keeps from run to run. They are the last parameters of
+    the graph, and its last outputs are what they are after a run.
     """
 
     graph: Graph
@@ -34,3 +38,4 @@ class Source:
     output_names: list[str]
     framework: FmkType
     halves: bool = False
+    states: list[np.ndarray] = field(default_factory=list)

@@ -182,10 +182,12 @@ class Writer:
             raise ConversionError(
                 Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
             )
-        inputs = self._write(graph, self.source.input_names)
+        inputs = self._write(graph, self.source.input_names, self.source.states)
         outputs = []
         for value, name in zip(graph.outputs, self.source.output_names):
             outputs.append(self._named_output(value, name, inputs + outputs))
+        for value, entering in zip(graph.outputs[len(outputs) :], graph.parameters[len(inputs) :]):
+            self._set_state(value, self.first(entering), inputs + outputs)
         self._subgraphs[0] = self._described("subgraph_0_main", inputs, outputs)
         return Table(
             "MetaGraph",
@@ -211,11 +213,14 @@ class Writer:
         self._first, self._last, self.sizes, self._order, self._node = kept
         return number
 
-    def _write(self, graph: Graph, names: Sequence[str]) -> list[int]:
-        """Writes all nodes; the tensors of the inputs."""
+    def _write(self, graph: Graph, names: Sequence[str], states: Sequence[np.ndarray] = ()) -> list[int]:
+        """Writes all nodes; the tensors of the inputs. Parameters behind these are variables."""
         inputs = []
-        for value, name in zip(graph.parameters, names, strict=True):
-            inputs.append(self._added(self._tensor(name, _numpy(value.type), value.type.shape, _NCHW)))
+        for value, given in zip(graph.parameters, (*names, *states), strict=True):
+            if isinstance(given, np.ndarray):
+                self._state(value, given)
+                continue
+            inputs.append(self._added(self._tensor(given, _numpy(value.type), value.type.shape, _NCHW)))
             self._first[value] = inputs[-1]
         self._ends.update({n.location: n for n in graph.nodes}.values())
         for node in graph.nodes:
@@ -239,6 +244,19 @@ class Writer:
             nodeIndices=self._order,
             tensorIndices=sorted(used),
         )
+
+    def _state(self, value: Value, first: np.ndarray) -> int:
+        """A variable's value at the beginning of a run; the node has the one of the first run."""
+        name = self._name("State")
+        made = self._added(self._tensor(self._inner(name, 0), first.dtype, first.shape, _NCHW))
+        self._append(Table("Custom", type="State", attr=[_attribute("first", first)]), [], [made], name)
+        self._first[value] = made
+        return made
+
+    def _set_state(self, value: Value, state: int, taken: Sequence[int]) -> None:
+        """What a variable is after a run."""
+        made = self._named_output(value, f"{self.tensors[state].name}_next", [*taken, state])
+        self._append(Table("Custom", type="SetState"), [made, state], [], self._name("SetState"))
 
     def _try(self, node: Node, rules) -> None:
         """Write a node; what hinders it is noted, unless it reads a result that is not there for that."""
@@ -308,6 +326,10 @@ class Writer:
         """A name for the tensor of a node's result; those of the border are taken."""
         name = f"{node}:{result}" if result else node
         return f"{name}:inner" if name in self._border else name
+
+
+def _attribute(name: str, array: np.ndarray) -> Table:
+    return Table("Attribute", name=name, data=np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
 def _numpy(type: TensorType) -> np.dtype:

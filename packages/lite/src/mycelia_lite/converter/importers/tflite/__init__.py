@@ -24,6 +24,7 @@ from mycelia_lite.converter.importers.tflite import (
     activations,
     arrays,
     elementwise,
+    graphs,
     indices,
     products,
     quantized,
@@ -37,7 +38,11 @@ from mycelia_lite.converter.importers.tflite.file import File, TensorInfo
 from mycelia_lite.converter.source import NodePlace, Source
 from mycelia_lite.enums import FmkType
 
-TOPICS = (activations, arrays, elementwise, indices, products, quantized, reductions, resize, shapes, windows)
+TOPICS = (
+    activations, arrays, elementwise, graphs, indices, products, quantized, reductions, resize, shapes,
+    windows,
+)  # fmt: skip
+_DEEPEST = 50  # graphs within graphs
 
 # What core raises for arguments that do not fit.
 _FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
@@ -60,10 +65,11 @@ class _Model:
         self.file = File(path)
         self.imported = 0  # operators so far
         self.halves = False
+        self.depth = 0
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         graph = self.file.model.subgraphs[0]
-        self._require_operators(graph)
+        self._require_operators()
         infos = [self.file.info(t) for t in graph.tensors]
         inputs = [self.file.at(infos, i, "input tensor") for i in graph.inputs]
         outputs = [self.file.at(infos, i, "output tensor") for i in graph.outputs]
@@ -76,32 +82,47 @@ class _Model:
                     symbols: list[Any] = []
                     for index, info, shape in zip(graph.inputs, inputs, shapes):
                         values[index] = _parameter(trace, info, shape, symbols)
-                    self._run(graph, infos, values, trace)
-                    results = [self._output(infos, values, i) for i in graph.outputs]
+                    around = graphs.Surroundings(self._graph, trace)
+                    self._run(graph, infos, values, around)
+                    states, leaving = around.variable_results()
+                    results = [self._output(infos, values, i) for i in graph.outputs] + leaving
                     known = [trace.value_of(t) for t in results if t is not obstacles.UNKNOWN]
                     trace.graph.outputs = obstacles.outputs(trace.graph, known)
-                    del values, results
+                    del values, results, around, leaving
                 collect(trace)
             finally:
                 trace.close()
         forget_sizes(trace.graph)
         optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
         names = [i.name for i in inputs], [o.name for o in outputs]
-        return Source(trace.graph, *names, FmkType.TFLITE, self.halves)
+        return Source(trace.graph, *names, FmkType.TFLITE, self.halves, states)
 
     # ---- what the file asks for
 
-    def _require_operators(self, graph: Any) -> None:
+    def _require_operators(self) -> None:
         missing: dict[str, str] = {}
-        for operator in graph.operators:
-            kind = self.file.kind_of(operator)
-            if kind not in OPERATORS:
-                missing.setdefault(kind, self._label(graph, operator))
+        for graph in self._used_graphs():
+            for operator in graph.operators:
+                kind = self.file.kind_of(operator)
+                if kind not in OPERATORS:
+                    missing.setdefault(kind, self._label(graph, operator))
         if missing and not obstacles.are_collected():
             listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))
             raise ConversionError(
                 Code.NOT_FIND_OP, f"{self.path}: TFLITE operators that cannot be imported: {listed}"
             )
+
+    def _used_graphs(self) -> list[Any]:
+        """The primary graph, and those that operators of these run."""
+        found, work = {}, [0]
+        while work:
+            number = work.pop()
+            if number in found:
+                continue
+            graph = found[number] = self.file.at(self.file.model.subgraphs, number, "graph")
+            for options in (o.builtin_options for o in graph.operators if o.builtin_options is not None):
+                work += [v for f, v in options.items() if f.name.endswith("subgraph_index")]
+        return list(found.values())
 
     def _label(self, graph: Any, operator: Any) -> str:
         """What an operator is called: its first result."""
@@ -149,8 +170,30 @@ class _Model:
         value = values[index]
         return value if value is obstacles.UNKNOWN else as_tensor(value)
 
-    def _run(self, graph: Any, infos: Sequence[TensorInfo], values: dict[int, Any], trace: Trace) -> None:
+    def _graph(self, number: int, arguments: Sequence[Any], around: graphs.Surroundings) -> list[Any]:
+        """The results of another graph of the file."""
+        graph = self.file.at(self.file.model.subgraphs, number, "graph")
+        infos = [self.file.info(t) for t in graph.tensors]
+        if len(arguments) != len(graph.inputs) or self.depth >= _DEEPEST:
+            raise self.file.broken(
+                f"graph {number} has {len(graph.inputs)} inputs and gets {len(arguments)}, {self.depth} deep"
+            )
+        values = {}
+        for index, value in zip(graph.inputs, arguments):
+            self.file.at(infos, index, "input tensor")
+            values[index] = value
+        self.depth += 1
+        self._run(graph, infos, values, around)
+        self.depth -= 1
+        for index in graph.outputs:
+            self.file.at(infos, index, "output tensor")
+        return [self._output(infos, values, index) for index in graph.outputs]
+
+    def _run(
+        self, graph: Any, infos: Sequence[TensorInfo], values: dict[int, Any], around: graphs.Surroundings
+    ) -> None:
         """Adds the results of a graph's operators, which stand in order, to `values`."""
+        trace = around.trace
         for operator in graph.operators:
             for index in (*operator.inputs, *operator.outputs):
                 if index != -1:
@@ -165,6 +208,7 @@ class _Model:
             )
             if operator.builtin_options_2 is not None or operator.large_custom_options_size:
                 raise call.fail("options of a kind that is not imported", Code.INVALID_OP_ATTR)
+            call.around = around
             inputs = [None if i == -1 else self._value(infos, values, i, call) for i in operator.inputs]
             if obstacles.hide(inputs):
                 values.update(dict.fromkeys(operator.outputs, obstacles.UNKNOWN))

@@ -61,6 +61,7 @@ class Call:
         self.kind, self.name, self.options, self.custom = kind, name, options, custom
         self.inputs, self.outputs = inputs, outputs
         self.multiplier: Any = None  # of a product of integers: one of its steps in steps of the result
+        self.around: Any = None  # of a node that runs graphs or has variables: graphs.Surroundings
         self.halves = False  # whether it widens weights of 16 bits
         self.read: set[str] = set()
 

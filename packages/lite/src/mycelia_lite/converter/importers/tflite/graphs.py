@@ -1,0 +1,132 @@
+"""Operators of TensorFlow Lite that run other graphs of the file, and variables that live from run to run.
+
+A variable is a value that enters a run of the model and one that leaves it; its first value is what the graph
+of CALL_ONCE assigns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia.capture.trace import Trace
+from mycelia.capture.values import close_over
+from mycelia.ir import TensorType
+from mycelia.ops.define import find
+from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.importers.onnx.calls import known, shape_of
+from mycelia_lite.converter.importers.tflite.calls import Call, as_tensor, operator
+
+
+@dataclass
+class Variable:
+    """`value`: what a run has now; `entering`: what it had at the beginning, None if that was not read."""
+
+    name: str
+    first: np.ndarray | None = None
+    entering: Any = None
+    value: Any = None
+
+
+@dataclass
+class Surroundings:
+    """Where a node stands. `run`: ``(number of a graph, arguments, surroundings)`` -> its results."""
+
+    run: Callable[[int, Sequence[Any], Surroundings], list[Any]]
+    trace: Trace
+    variables: dict[str, Variable] = field(default_factory=dict)
+    starts: bool = False  # whether it is the graph that gives variables their first values
+    inside: bool = False  # whether it is a branch or the body of a loop
+
+    def within(self, trace: Trace) -> Surroundings:
+        return Surroundings(self.run, trace, self.variables, inside=True)
+
+    def starting(self) -> Surroundings:
+        return Surroundings(self.run, self.trace, self.variables, starts=True)
+
+    def variable_results(self) -> tuple[list[np.ndarray], list[Any]]:
+        """First values of the variables that enter a run, as their parameters stand; what leaves it."""
+        entered = [v for v in self.variables.values() if v.entering is not None]
+        return [v.first for v in entered], [v.value for v in entered]
+
+
+@operator("CALL_ONCE", raw=True)
+def _call_once(call):
+    """What it assigns are constants."""
+    call.around.run(call.get("CallOnceOptions", "init_subgraph_index"), [], call.around.starting())
+    return ()
+
+
+@operator("VAR_HANDLE", raw=True)
+def _var_handle(call):
+    """Handles with the same names are of one variable."""
+    name = call.get("VarHandleOptions", "container"), call.get("VarHandleOptions", "shared_name")
+    return call.around.variables.setdefault("/".join(filter(None, name)), Variable(name[1]))
+
+
+@operator("READ_VARIABLE", raw=True)
+def _read_variable(call, handle):
+    variable = _variable(call, handle)
+    if variable.value is None:
+        if variable.first is None:
+            raise call.fail(f"the variable '{variable.name}' is read before it has a value")
+        if call.around.starts:
+            return ms.Tensor(variable.first)
+        kind = TensorType(ms.Tensor(variable.first).dtype, variable.first.shape)
+        variable.entering = variable.value = call.around.trace.parameter(kind, variable.name)
+    return variable.value
+
+
+@operator("ASSIGN_VARIABLE", raw=True)
+def _assign_variable(call, handle, value):
+    variable, value = _variable(call, handle), as_tensor(value)
+    if call.around.starts:
+        if known(value) is None:
+            raise call.fail(f"the first value of the variable '{variable.name}' is no constant")
+        variable.first = known(value)
+        return ()
+    if variable.first is None:
+        raise call.fail(f"the variable '{variable.name}' has no first value")
+    if tuple(shape_of(value)) != variable.first.shape:
+        raise call.fail(
+            f"the variable '{variable.name}' of shape {list(variable.first.shape)} gets a value of shape "
+            f"{list(shape_of(value))}"
+        )
+    variable.value = value
+    return ()
+
+
+def _variable(call: Call, handle: Any) -> Variable:
+    if not isinstance(handle, Variable):
+        raise call.fail("its first input is no variable", Code.GRAPH_FILE_ERROR)
+    if call.around.inside:
+        raise call.fail("a variable in a branch or a loop")
+    return handle
+
+
+@operator("IF", raw=True)
+def _if(call, condition, *inputs):
+    """One of two graphs; both become regions, unless the condition is known."""
+    numbers = [call.get("IfOptions", f"{name}_subgraph_index") for name in ("then", "else")]
+    condition = ops.reshape(as_tensor(condition), ())
+    if known(condition) is not None:
+        return tuple(call.around.run(numbers[0 if known(condition) else 1], inputs, call.around))
+    regions = []
+    for name, number in zip(("then", "else"), numbers):
+        region = Trace(name, call.around.trace)
+        with region:
+            outputs = [as_tensor(v) for v in call.around.run(number, inputs, call.around.within(region))]
+            region.graph.outputs = [region.value_of(t) for t in outputs]
+        regions.append(region)
+    types = [region.graph.output_types for region in regions]
+    for i, (a, b) in enumerate(zip(*types)):
+        if a.dtype != b.dtype or a.rank != b.rank:
+            raise call.fail(f"its output {i} is {a} in one branch and {b} in the other")
+    given = close_over(regions)
+    then, otherwise = (region.graph for region in regions)
+    return find("cond")(given, condition, then=then, otherwise=otherwise)

@@ -1,0 +1,119 @@
+"""TFLITE files whose operators run other graphs, and variables that a model keeps from run to run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mycelia_lite as mslite
+from mycelia_lite.converter import Code, ConversionError, convert
+
+from .test_tflite import normal
+from .tflite_models import Builder, answers, scaled, table
+
+
+def delay_line(dtype="float32", **quantization):
+    """A model that keeps the last three rows it got: their sum, and the rows themselves."""
+    made = Builder()
+    kind = np.dtype(dtype)
+    made.tensor("x", dtype, (1, 2), **quantization)
+    made.tensor("handle", "RESOURCE", ())
+    made.tensor("rows", dtype, (3, 2), **quantization)
+    made.tensor("kept", dtype, (2, 2), **quantization)
+    made.tensor("next", dtype, (3, 2), **quantization)
+    made.constant("begin", np.array([1, 0], np.int32))
+    made.constant("size", np.array([2, 2], np.int32))
+    made.add("CALL_ONCE", [], [], table("CallOnceOptions", init_subgraph_index=1))
+    made.add("VAR_HANDLE", [], ["handle"], table("VarHandleOptions", shared_name="line"))
+    made.add("READ_VARIABLE", ["handle"], ["rows"])
+    made.add("SLICE", ["rows", "begin", "size"], ["kept"])
+    made.add("CONCATENATION", ["kept", "x"], ["next"], table("ConcatenationOptions", axis=0))
+    made.add("ASSIGN_VARIABLE", ["handle", "next"], [])
+    made.borders(["x"], ["next", "rows"])
+    made.begin("start")
+    made.tensor("handle", "RESOURCE", ())
+    made.constant("first", np.array([[1, 2], [3, 4], [5, 6]], kind), **quantization)
+    made.add("VAR_HANDLE", [], ["handle"], table("VarHandleOptions", shared_name="line"))
+    made.add("ASSIGN_VARIABLE", ["handle", "first"], [])
+    return made
+
+
+def opened(path):
+    model = mslite.Model()
+    model.build_from_file(path)
+    return model
+
+
+def step(model, x):
+    (given,) = model.get_inputs()
+    given.set_data_from_numpy(x)
+    return [t.get_data_to_numpy() for t in model.predict([given])]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_model_keeps_its_variables_and_a_new_one_starts_clean(tmp_path, dtype):
+    how = dict(quantization=scaled(0.5, 3)) if dtype == "int8" else {}
+    path = delay_line(dtype, **how).write(tmp_path / "m.tflite")
+    report = convert(mslite.FmkType.TFLITE, path, str(tmp_path / "m"))
+    first, second = opened(report.path), opened(report.path)
+    assert [t.name for t in first.get_inputs()] == ["x"]
+    assert [t.name for t in first.get_outputs()] == ["next", "rows"]
+    rows = np.array([[1, 2], [3, 4], [5, 6]], dtype)
+    for i in range(5):
+        x = np.array([[10 * i, -i]], dtype)
+        joined = np.concatenate([rows[1:], x])
+        found = step(first, x)
+        assert np.array_equal(found[0], joined) and np.array_equal(found[1], rows)
+        rows = joined
+        if i == 2:  # other shapes of inputs leave variables alone
+            first.resize(first.get_inputs(), [[1, 2]])
+    assert np.array_equal(step(second, np.zeros((1, 2), dtype))[1], [[1, 2], [3, 4], [5, 6]])
+
+
+def test_variables_without_a_first_value_or_of_another_shape_are_refused(tmp_path):
+    made = delay_line()
+    made.graphs[0].operators.pop(0)
+    with pytest.raises(ConversionError, match="'line' is read before it has a value"):
+        answers(tmp_path, made, normal(1, 2))
+    made = delay_line()
+    made.graphs[0].operators[-1].inputs = [made.graphs[0].operators[-1].inputs[0], 3]
+    with pytest.raises(ConversionError, match=r"'line' of shape \[3, 2\] gets a value of shape \[2, 2\]"):
+        answers(tmp_path, made, normal(1, 2))
+
+
+def branches():
+    """x + 1 if it is positive, else x times 2."""
+    made = Builder()
+    for name in ("x", "y"):
+        made.tensor(name, shape=(1,))
+    made.tensor("positive", "bool", (1,))
+    made.tensor("condition", "bool", ())
+    made.constant("zero", np.zeros((), np.float32))
+    made.constant("two", np.full((1,), 2, np.float32))
+    made.constant("no_sizes", np.zeros((0,), np.int32))
+    made.add("GREATER", ["x", "zero"], ["positive"])
+    made.add("SQUEEZE", ["positive"], ["condition"], table("SqueezeOptions", squeeze_dims=[0]))
+    made.add(
+        "IF",
+        ["condition", "x", "two"],
+        ["y"],
+        table("IfOptions", then_subgraph_index=1, else_subgraph_index=2),
+    )
+    made.borders(["x"], ["y"])
+    for number, kind in enumerate(("ADD", "MUL"), 1):
+        made.begin(f"branch{number}")
+        for name in ("a", "b", "c"):
+            made.tensor(name, shape=(1,))
+        made.constant("one", np.ones((1,), np.float32))
+        made.add(kind, ["a", "one" if kind == "ADD" else "b"], ["c"], table(f"{kind.capitalize()}Options"))
+        made.borders(["a", "b"], ["c"])
+    return made
+
+
+def test_a_branch_that_is_no_graph_or_runs_itself_is_refused(tmp_path):
+    for number in (7, 0):
+        made = branches()
+        made.graphs[0].operators[-1].builtin_options.then_subgraph_index = number
+        with pytest.raises(ConversionError) as error:
+            answers(tmp_path, made, normal(1))
+        assert error.value.code is Code.GRAPH_FILE_ERROR
