@@ -112,12 +112,12 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     if (element_count(shapes[i]) < 0) return {kInferFailed, "input '" + inputs_[i].name + "' is too large"};
     types.push_back({inputs_[i].type.dtype, shapes[i]});
   }
-  const size_t given = types.size();
+  const size_t model_inputs = types.size();
   for (const State& state : states_) types.push_back(state.type);
   std::shared_ptr<Stage> stage;
   if (Status status = execution_->prepare(types, &stage); !status) return status;
   if (Status status = check_states(stage->plan); !status) return status;
-  types.resize(given);
+  types.resize(model_inputs);
 
   const auto sized = [](const Type& type) { return Memory(bytes_of(type)); };
   std::vector<Border> outputs;

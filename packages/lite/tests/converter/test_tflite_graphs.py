@@ -117,3 +117,11 @@ def test_a_branch_that_is_no_graph_or_runs_itself_is_refused(tmp_path):
         with pytest.raises(ConversionError) as error:
             answers(tmp_path, made, normal(1))
         assert error.value.code is Code.GRAPH_FILE_ERROR
+
+
+def test_the_branch_is_chosen_by_the_data(tmp_path):
+    path = branches().write(tmp_path / "m.tflite")
+    report = convert(mslite.FmkType.TFLITE, path, str(tmp_path / "m"))
+    model = opened(report.path)
+    for x in (3.0, -3.0, 0.5):
+        assert step(model, np.array([x], np.float32))[0] == [x + 1 if x > 0 else 2 * x]
