@@ -282,6 +282,4 @@ class FileGraph:
 
     def _is_needed(self, node: FileNode) -> bool:
         """Whether a result of a node is read, or something else may happen in it."""
-        if not node.outputs:  # it sets a variable
-            return True
         return any(map(self.uses, node.outputs)) or any(word in node.kind for word in _EFFECTS)
