@@ -109,3 +109,33 @@ def test_pads(tmp_path, mode):
     for pads in ((0, 1, 2, 1, 0, 1), (0, 0, 0, 0, 0, 0), (1, 2, 3, 1, 2, 3)):
         expected = np.pad(X, list(zip(pads[:3], pads[3:])), mode, **more)
         np.testing.assert_array_equal(run(X, np.array(pads), np.array(7, np.float32))[0], expected)
+
+
+def _linear(n, out):
+    """The matrix of a linear resize with half-pixel centers."""
+    places = np.clip((np.arange(out) + 0.5) * n / out - 0.5, 0, n - 1)
+    return np.clip(1 - np.abs(places[:, None] - np.arange(n)), 0, None)
+
+
+@pytest.mark.parametrize("by", ["sizes", "scales", "open"])
+def test_images_are_resized_to_what_the_input_says(tmp_path, by):
+    x = ("float32", (1, 2, "h", "w"))
+    if by == "open":
+        weights = {"s": np.array([1, 1, 2.5, 0.5], np.float32)}
+        message = model([node("Resize", "x - s", "y", mode="linear")], {"x": x}, "y", weights, opset=18)
+    else:
+        kind = ("int64", (4,)) if by == "sizes" else ("float32", (4,))
+        names = "x - - s" if by == "sizes" else "x - s"
+        message = model([node("Resize", names, "y", mode="linear")], {"x": x, "s": kind}, "y", opset=18)
+    run = converted(tmp_path, message)
+    for h, w, to in ((4, 6, (10, 3)), (2, 2, (5, 1)), (4, 4, (10, 2)), (3, 5, (3, 5))):
+        image = np.random.default_rng(h).normal(size=(1, 2, h, w)).astype(np.float32)
+        given = []
+        if by == "sizes":
+            given = [np.array([1, 2, *to])]
+        elif by == "scales":
+            given = [np.array([1, 1, to[0] / h, to[1] / w], np.float32)]
+        elif to == (3, 5):
+            continue
+        expected = np.einsum("oh,nchw,pw->ncop", _linear(h, to[0]), image, _linear(w, to[1]))
+        np.testing.assert_allclose(run(image, *given)[0], expected, atol=1e-5)

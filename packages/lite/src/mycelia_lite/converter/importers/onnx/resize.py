@@ -14,6 +14,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
@@ -28,6 +29,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     same_size,
     shape_of,
 )
+from mycelia_lite.converter.importers.onnx.resize_run_time import resized
 
 _PLACES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
@@ -83,8 +85,10 @@ def _upsample(call, x, scales=None):
         factors = [1.0, 1.0, call.need("height_scale"), call.need("width_scale")]
         kind = call.choice("mode", "nearest", ("nearest", "bilinear")).removeprefix("bi")
     else:
-        factors = call.need("scales") if call.version < 9 else _numbers(call, scales, "scales")
         kind = call.choice("mode", "nearest", ("nearest", "linear"))
+        if run_time.is_data(scales):
+            return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "floor")
+        factors = call.need("scales") if call.version < 9 else _numbers(call, scales, "scales")
     return _by_scales(call, x, factors, kind)
 
 
@@ -95,6 +99,9 @@ def _by_scales(call: Call, x: Any, factors: list[float], kind: str) -> Any:
     changing = [i for i, f in enumerate(factors) if f != 1]
     if kind == "nearest" and _repeats(x, changing, factors, "asymmetric", "floor"):
         return _repeated(x, {axis: round(factors[axis]) for axis in changing})
+    if not all(is_number(shape_of(x)[axis]) for axis in changing):
+        scales = ms.Tensor(np.asarray(factors, np.float64))
+        return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "floor")
     shape = known_shape(call, x, changing)
     axes = [_Axis(i, shape[i], math.floor(shape[i] * f), f) for i, f in enumerate(factors) if f != 1]
     return (
@@ -111,6 +118,9 @@ def _numbers(call: Call, value: Any, name: str) -> list[float]:
 @operator("Resize", sizes=(3,))
 def _resize(call, x, roi=None, scales=None, sizes=None):
     if call.version < 11:
+        if run_time.is_data(roi):
+            call.choice("mode", "nearest", ("nearest", "linear"))
+            return resized(call, x, range(x.ndim), roi, None, None, "asymmetric", "floor")
         return _by_scales(
             call, x, _numbers(call, roi, "scales"), call.choice("mode", "nearest", ("nearest", "linear"))
         )
@@ -128,7 +138,10 @@ def _resize(call, x, roi=None, scales=None, sizes=None):
         changing = [axis for axis, f in factors.items() if f != 1]
         if len(factors) == len(named) and _repeats(x, changing, factors, how, rounding):
             return _repeated(x, {axis: round(factors[axis]) for axis in changing})
-    axes = _resized(call, x, roi if how == "tf_crop_and_resize" else None, scales, sizes)
+    part = roi if how == "tf_crop_and_resize" else None
+    if (open_axes := _open_axes(call, x, part, scales, sizes)) is not None:
+        return resized(call, x, open_axes, *_one_of(call, scales, sizes), part, how, rounding)
+    axes = _resized(call, x, part, scales, sizes)
     if not axes:
         return x
     kernel = _linear if kind == "linear" else lambda t: _cubic(t, a)
@@ -153,14 +166,38 @@ def _resize(call, x, roi=None, scales=None, sizes=None):
     return y
 
 
+def _one_of(call: Call, scales: Any, sizes: Any) -> tuple[Any, Any]:
+    """Scales or sizes, the other None; scales without numbers count as none."""
+    if scales is not None and shape_of(scales) == (0,):
+        scales = None
+    if (scales is None) == (sizes is None):
+        raise call.fail("one of scales and sizes must be given")
+    return scales, sizes
+
+
+def _open_axes(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[int] | None:
+    """The axes of a resize of which something is known only when the model runs; None if all is known."""
+    scales, sizes = _one_of(call, scales, sizes)
+    named = call.get("axes")
+    axes = [positive_axis(call, a, x.ndim) for a in (range(x.ndim) if named is None else named)]
+    if run_time.is_data(roi, scales, sizes):
+        return axes
+    call.choice("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+    given = _numbers(call, scales, "scales") if sizes is None else integers(call, sizes, "sizes")
+    before = shape_of(x)
+    for axis, g in zip(axes, given):
+        stays = g == 1 if sizes is None else same_size(g, before[axis])
+        if not stays and not (is_number(before[axis]) and type(g) in (int, float)):
+            return axes
+    return None
+
+
 def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axis]:
     """The axes that change; scales or sizes are given, for all axes or for those of an attribute."""
     named = call.get("axes")
     axes = [positive_axis(call, a, x.ndim) for a in (range(x.ndim) if named is None else named)]
     policy = call.choice("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
-    scales = None if scales is None or (known(scales) is not None and not known(scales).size) else scales
-    if (scales is None) == (sizes is None):
-        raise call.fail("one of scales and sizes must be given")
+    scales, sizes = _one_of(call, scales, sizes)
     crop = [0.0] * len(axes) + [1.0] * len(axes) if roi is None else _numbers(call, roi, "roi")
     if len(crop) != 2 * len(axes):
         raise call.fail(f"roi has {len(crop)} numbers for {len(axes)} axes")
