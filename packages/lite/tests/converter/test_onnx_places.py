@@ -285,3 +285,19 @@ def test_batch_norm_as_in_training(tmp_path):
     )
     for a, e in zip(found, (wanted, mean * 0.7 + m * 0.3, variance * 0.7 + v * 0.3)):
         close(a, e.astype(np.float32), 1e-4)
+
+
+def test_a_cubic_goes_on_over_the_border_whose_elements_are_repeated(tmp_path):
+    x = draw(1, 1, 1, 4)
+    place = 3.6  # between the last element and its first repetition
+    grid = np.array([[[[(2 * place + 1) / 4 - 1, 0.0]]]], np.float32)
+    t = place - 3
+    a = -0.75
+    far = lambda d: ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    near = lambda d: ((a + 2) * d - (a + 3)) * d * d + 1
+    weights = np.array([far(t + 1), near(t), near(1 - t), far(2 - t)])
+    wanted = weights @ x[0, 0, 0][[2, 3, 3, 3]]
+    how = dict(opset=20, mode="cubic", padding_mode="border")
+    close(
+        answers(tmp_path, "GridSample", [x, grid], **how)[0], np.full((1, 1, 1, 1), wanted, np.float32), 1e-4
+    )

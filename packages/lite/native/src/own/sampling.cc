@@ -106,7 +106,7 @@ int32_t own_grid_sample_f32(const myc_call* call) {
       if (!(std::fabs(at[d]) < kFar)) at[d] = at[d] > 0 ? kFar : -kFar;
       if (grid.a.mode == 0) at[d] = std::nearbyint(at[d]);
       if (at[d] < grid.low() || at[d] > grid.high(d)) {
-        if (grid.a.padding == 1) at[d] = std::clamp(at[d], 0.0f, size - 1);
+        if (grid.a.padding == 1 && grid.a.mode != 2) at[d] = std::clamp(at[d], 0.0f, size - 1);  // a cubic goes on over the border
         if (grid.a.padding == 2) at[d] = reflected(at[d], grid.low(), grid.high(d));
       }
     }
