@@ -157,10 +157,11 @@ class File:
                 Code.NOT_SUPPORT, f"the tensor '{info.name}' lies in another file, which is not read"
             )
         data = self.bytes_of(table.buffer)
-        if info.is_variable or info.is_resource or not len(data):
-            return None
-        dtype, shape = info.dtype, tuple(table.shape)
+        shape = tuple(table.shape)
         count = math.prod(shape)
+        if info.is_variable or info.is_resource or (count and not len(data)):
+            return None
+        dtype = info.dtype
         if table.sparsity is not None:
             if info.kind == "INT4":
                 raise ConversionError(
