@@ -12,13 +12,17 @@ from mycelia_lite.enums import FmkType
 
 
 class NodePlace(errors.Place):
-    """A node of a model's file, the location of the nodes that it becomes. `name`: as the file calls it."""
+    """A node of a model's file, the location of the nodes that it becomes.
 
-    __slots__ = ("name",)
+    `name`: as the file calls it. `same`: pads of its windows follow from the size, so that as many results as
+    strides fit are there, with the smaller half in front; the pads of the nodes are those of one size.
+    """
 
-    def __init__(self, file: str, number: int, name: str, kind: str) -> None:
+    __slots__ = ("name", "same")
+
+    def __init__(self, file: str, number: int, name: str, kind: str, same: bool = False) -> None:
         super().__init__(file, number, f"'{name}' ({kind})")
-        self.name = name
+        self.name, self.same = name, same
 
     def __reduce__(self):
         return errors.Place, (self.file, self.line, self.function)

@@ -23,6 +23,10 @@ def _pads(values) -> list[int]:
     return [top, bottom, left, right]
 
 
+def _pad_mode(node: Node) -> str:
+    return "SAME" if getattr(node.location, "same", False) else "PAD"
+
+
 @rule("conv")
 def _conv(w: Writer, node: Node) -> None:
     x, weight, bias = node.inputs
@@ -39,7 +43,7 @@ def _conv(w: Writer, node: Node) -> None:
         kernel_size=[1, *kernel] if one else kernel,
         stride=[1, *attrs["stride"]] if one else _pairs(attrs["stride"]),
         dilation=[1, *attrs["dilation"]] if one else _pairs(attrs["dilation"]),
-        pad_mode="PAD",
+        pad_mode=_pad_mode(node),
         pad_list=[0, 0, *_pairs(attrs["pad"])] if one else _pads(attrs["pad"]),
         mode=1,
         group=attrs["group"],
@@ -111,7 +115,7 @@ def _pool(w: Writer, node: Node) -> None:
         kernel_size=_pairs(attrs["kernel"]),
         strides=_pairs(attrs["stride"]),
         pad=_pads(attrs["pad"]),
-        pad_mode="PAD",
+        pad_mode=_pad_mode(node),
         round_mode="CEIL" if attrs["ceil"] else "FLOOR",
         format="NHWC",
     )

@@ -249,7 +249,9 @@ class _Model:
             results = [obstacles.UNKNOWN] * len(node.output)
         if function is None:
             self.imported += 1
-            place = NodePlace(f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind)
+            place = NodePlace(
+                f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind, call.same
+            )
             for made in trace.graph.nodes[start:]:
                 made.location = place
         for name, value in zip(node.output, results):

@@ -76,6 +76,7 @@ class Call:
         self.attributes = attributes
         self.outputs = outputs
         self.read: set[str] = set()
+        self.same = False  # whether pads follow from a size
 
     def get(self, name: str, default: Any = None) -> Any:
         self.read.add(name)

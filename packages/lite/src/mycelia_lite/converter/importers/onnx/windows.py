@@ -55,6 +55,7 @@ def _pads(call: Call, x: Any, spans: tuple, strides: tuple) -> tuple[int, ...]:
         return given
     if mode == "VALID":
         return (0,) * (2 * rank)
+    call.same = mode == "SAME_UPPER"
     sizes = known_shape(call, x, range(2, x.ndim)) if max(strides) > 1 else (0,) * x.ndim
     less, more = [], []
     for n, span, stride in zip(sizes[2:], spans, strides):

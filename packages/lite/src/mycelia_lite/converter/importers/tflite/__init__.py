@@ -227,7 +227,9 @@ class _Model:
                 results = [obstacles.UNKNOWN] * len(operator.outputs)
             self.imported += 1
             self.halves |= call.halves
-            place = NodePlace(f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind)
+            place = NodePlace(
+                f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind, call.same
+            )
             for made in trace.graph.nodes[start:]:
                 made.location = place
             values.update(zip(operator.outputs, results))

@@ -62,6 +62,7 @@ class Call:
         self.inputs, self.outputs = inputs, outputs
         self.multiplier: Any = None  # of a product of integers: one of its steps in steps of the result
         self.around: Any = None  # of a node that runs graphs or has variables: graphs.Surroundings
+        self.same = False  # whether pads follow from a size
         self.halves = False  # whether it widens weights of 16 bits
         self.read: set[str] = set()
 

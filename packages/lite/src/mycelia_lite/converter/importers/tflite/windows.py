@@ -37,6 +37,7 @@ def _pads(call: Call, table: str, x: Any, spans: Sequence[int], strides: Sequenc
     padding = call.name_of(table, "padding")
     if padding == "VALID":
         return (0, 0, 0, 0)
+    call.same = True
     begin, end = [], []
     for axis, span, stride in zip((1, 2), spans, strides):
         n = shape_of(x)[axis]
