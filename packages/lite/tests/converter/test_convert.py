@@ -123,6 +123,33 @@ def test_image_operators(tmp_path, write_mindir):
         close(y, want)
 
 
+class Pyramid(nn.Cell):
+    """Images of several sizes that are enlarged, added and joined."""
+
+    def __init__(self):
+        super().__init__()
+        self.fine, self.coarse = nn.Conv2d(3, 6, 3, stride=2), nn.Conv2d(6, 6, 3, stride=2)
+        self.end = nn.Conv2d(12, 2, 1)
+
+    def construct(self, x):
+        fine = self.fine(x)
+        coarse = self.coarse(fine)
+        for axis in (2, 3):  # each pixel twice, and in an order of its own
+            coarse = ops.gather(coarse, ms.Tensor(np.arange(coarse.shape[axis]).repeat(2)), axis)
+        shuffled = ops.gather(fine, ms.Tensor([5, 0, 3, 3, 1, 2]), 1)
+        return self.end(ops.concat((fine + coarse, shuffled), 1))
+
+
+def test_enlarged_images_keep_their_layout(tmp_path, write_mindir):
+    ms.set_seed(2)
+    net = Pyramid()
+    path = write_mindir(net, tmp_path / "pyramid", (1, 3, 16, 24))
+    x = np.random.default_rng(3).normal(size=(1, 3, 16, 24)).astype(np.float32)
+    made = convert(mslite.FmkType.MINDIR, path, str(tmp_path / "pyramid"))
+    assert made.transposes[1] == 2  # at the borders
+    close(answer(made.path, x)[0], net(ms.Tensor(x)).asnumpy())
+
+
 class Products(nn.Cell):
     """Products of constants and of values, broadcast arithmetic, outputs that are inputs or shared."""
 

@@ -216,8 +216,11 @@ def _gather(w: Writer, node: Node) -> None:
     x, indices = node.inputs
     if node.attrs["batch_dims"]:
         raise w.fail(f"batch_dims {node.attrs['batch_dims']}")
-    axis = w.constant(np.asarray(node.attrs["axis"] % x.type.rank, np.int32))
-    w.emit(node.outputs[0], Table("Gather"), [w.first(x), w.first(indices), axis])
+    axis = node.attrs["axis"] % x.type.rank
+    last = w.is_last(x) and indices.type.rank == 1  # images stay images
+    tensor = w.last(x) if last else w.first(x)
+    place = w.constant(np.asarray(LAST_AXIS[axis] if last else axis, np.int32))
+    w.emit(node.outputs[0], Table("Gather"), [tensor, w.first(indices), place], last)
 
 
 @rule("embedding")
