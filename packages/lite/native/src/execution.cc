@@ -120,11 +120,14 @@ Status Execution::prepare(const std::vector<Type>& types, std::shared_ptr<Stage>
 // ---- addresses -----------------------------------------------------------------------------------------------------
 
 Status Execution::bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink) {
-  return bind(*stage, 0, inputs, {}, sink);
+  Status status = bind(*stage, 0, inputs, {}, sink);
+  if (status) bound_ = stage->number;
+  return status;
 }
 
 Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& inputs, const Results& results, const Sink& sink) {
   const Plan& plan = stage.plan;
+  if (level == 0 || stage.number == bound_) bound_ = 0;
   if (arenas_.size() <= level) arenas_.resize(level + 1);
   Memory& arena = arenas_[level];
   const size_t bytes = static_cast<size_t>(plan.arena_bytes);

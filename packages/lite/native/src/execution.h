@@ -76,6 +76,8 @@ class Execution {
   Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
   // Addresses for `stage`, which is to run next on the model's inputs.
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
+  // Whether the addresses of `stage` are still those that `bind` gave it: a run may bind it anew, or move the first arena.
+  bool is_bound(const Stage& stage) const { return bound_ == stage.number; }
   // Steps that run at the same time on these threads, which stay the caller's; before the first plan.
   void set_lanes(int count, const Threads& threads);
   void set_delegates(const std::vector<std::shared_ptr<Delegate>>& delegates) { delegates_ = delegates; }
@@ -112,6 +114,7 @@ class Execution {
   std::list<std::pair<std::string, std::shared_ptr<Stage>>> stages_;  // used last: in front
   std::unordered_map<std::string, std::list<std::pair<std::string, std::shared_ptr<Stage>>>::iterator> by_key_;
   uint64_t made_ = 0;
+  uint64_t bound_ = 0;  // number of the stage that the caller bound last; 0: its addresses are lost
   std::deque<Memory> arenas_;  // of the stages under way
 };
 

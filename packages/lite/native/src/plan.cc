@@ -116,7 +116,13 @@ int Planner::view(int value, std::vector<int64_t> shape) {
   made.half = plan_.values[value].half;
   made.lasting = plan_.values[value].lasting;
   made.root = plan_.values[value].root;
-  return add(std::move(made));
+  if (made.constant) return add(std::move(made));
+  // Kept like a step: a number that is asked of a view is known by it in the next stage.
+  Emitted step{"", {value}, {}, {made.type}, {}};
+  if (const std::vector<int>* before = emitted_before(step)) return (*before)[0];
+  step.outputs = {add(std::move(made))};
+  emitted_.push_back(std::move(step));
+  return emitted_.back().outputs[0];
 }
 
 int Planner::turned(int value, const std::vector<int>& order) {
@@ -311,24 +317,20 @@ std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& input
 
 // The results of a step that ran in the stage before, when its node waited for a number; null if there is none.
 const std::vector<int>* Planner::emitted_before(const Emitted& wanted) {
-  if (replayed_.empty()) return nullptr;
-  Emitted step = std::move(replayed_.front());
-  replayed_.erase(replayed_.begin());
   const auto same_type = [](const Type& a, const Type& b) { return a.dtype == b.dtype && a.shape == b.shape; };
-  bool same = step.op == wanted.op && step.attributes == wanted.attributes && step.inputs.size() == wanted.inputs.size() &&
-              step.types.size() == wanted.types.size();
-  for (size_t i = 0; same && i < step.types.size(); ++i) same = same_type(step.types[i], wanted.types[i]);
-  for (size_t i = 0; same && i < step.inputs.size(); ++i) {
-    const int a = step.inputs[i], b = wanted.inputs[i];
-    if (a == b) continue;
-    same = a >= 0 && b >= 0 && constant(a) && constant(b) && same_type(type(a), type(b)) && plan_.values[a].half == plan_.values[b].half &&
+  const auto same_value = [&](int a, int b) {
+    if (a == b) return true;
+    return a >= 0 && b >= 0 && constant(a) && constant(b) && same_type(type(a), type(b)) && plan_.values[a].half == plan_.values[b].half &&
            (constant(a) == constant(b) || (!plan_.values[a].half && !std::memcmp(constant(a), constant(b), static_cast<size_t>(bytes_of(type(a))))));
-  }
-  if (!same) {  // with the number that came, the operator goes another way
-    replayed_.clear();
-    return nullptr;
-  }
-  emitted_.push_back(std::move(step));
+  };
+  const auto found = std::find_if(replayed_.begin(), replayed_.end(), [&](const Emitted& step) {
+    return step.op == wanted.op && step.attributes == wanted.attributes &&
+           std::equal(step.inputs.begin(), step.inputs.end(), wanted.inputs.begin(), wanted.inputs.end(), same_value) &&
+           std::equal(step.types.begin(), step.types.end(), wanted.types.begin(), wanted.types.end(), same_type);
+  });
+  if (found == replayed_.end()) return nullptr;  // with the number that came, the operator goes another way
+  emitted_.push_back(std::move(*found));
+  replayed_.erase(found);
   return &emitted_.back().outputs;
 }
 

@@ -85,6 +85,7 @@ struct Item {
   bool returns = false;
   int activation = -1;  // whose results are the node's
   std::vector<Emitted> emitted;
+  int waits = 0;  // stages that it asked for a number
 };
 
 // A subgraph that runs with memory of its own when the steps of a stage are done: a loop, or a subgraph that calls itself.

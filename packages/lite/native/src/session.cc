@@ -144,7 +144,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     return status;
 
   stage_ = std::move(stage);
-  bound_ = stage_.get();
+  rebound_ = false;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].memory = std::move(memories[i]);
     inputs_[i].data = inputs_[i].memory.data();
@@ -160,17 +160,15 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
 }
 
 Status Session::bind(const std::shared_ptr<Stage>& stage) {
-  if (bound_ == stage.get()) return {};
+  if (!rebound_ && execution_->is_bound(*stage)) return {};
   std::vector<Execution::Argument> arguments;
   for (const Border& input : inputs_) arguments.push_back({input.type, input.data});
   for (const State& state : states_) arguments.push_back({state.type, state.now.data()});
-  bound_ = nullptr;
-  Status status = execution_->bind(stage, arguments, [&](int output, const Type&) {
+  rebound_ = false;
+  return execution_->bind(stage, arguments, [&](int output, const Type&) {
     const size_t i = output;
     return i < outputs_.size() ? outputs_[i].data : states_[i - outputs_.size()].next.data();
   });
-  if (status) bound_ = stage.get();
-  return status;
 }
 
 Status Session::check_states(const Plan& plan) const {
@@ -253,7 +251,6 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
     made[i] = std::move(copy);
   }
   stage_.reset();
-  bound_ = nullptr;
   execution_ = std::make_unique<Execution>(*source_);  // the old one's plans have constants that were computed of the old weights
   execution_->set_lanes(lanes_, threads_);
   execution_->set_delegates(delegates_);

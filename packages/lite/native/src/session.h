@@ -47,7 +47,7 @@ class Session {
   Status predict(Observer* observer = nullptr, NodeTimes* times = nullptr);
   bool ready() const { return stage_ != nullptr; }
   // After an input or output got other memory: the next run finds it.
-  void rebind() { bound_ = nullptr; }
+  void rebind() { rebound_ = true; }
   // What a node computes, from the next run on; null if there is no such node. It belongs to the session.
   const std::vector<std::unique_ptr<Border>>* keep(const std::string& node);
   // Other elements for constants, by name, with the types that they have.  Errors: kParameterInvalid; then nothing changes.
@@ -71,7 +71,7 @@ class Session {
   std::vector<std::shared_ptr<Delegate>> delegates_;
   std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
-  const Stage* bound_ = nullptr;  // whose addresses hold
+  bool rebound_ = false;  // an input or output has other memory than its stage was bound to
   std::vector<Border> inputs_, outputs_;
   struct State {
     Type type;

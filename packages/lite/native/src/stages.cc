@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMostEntered = int64_t{1} << 20;  // nodes of called subgraphs in one plan: a damaged file may double them at every call
 constexpr int kDeepest = 100;  // calls within calls
+constexpr int kMostWaits = 32;  // stages in which one node asks for a number: it would ask for ever
 
 }  // namespace
 
@@ -166,6 +167,10 @@ void Planner::lower(Item item) {
     }
     if (waits_) {
       waits_ = false;
+      if (++item.waits > kMostWaits) {
+        fail(kError, "it asks for a number in each of " + std::to_string(kMostWaits) + " stages");
+        return;
+      }
       item.emitted = std::move(emitted_);
       plan_.rest.push_back(std::move(item));
       return;

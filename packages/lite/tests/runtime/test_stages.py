@@ -51,12 +51,13 @@ class File:
             )
         )
 
-    def model(self, path):
+    def root(self):
         main = self.graphs[0]
         tables = {"nodes": self.nodes, "allTensors": self.tensors, "subGraph": self.graphs}
-        write(
-            path, Table("MetaGraph", inputIndex=main.inputIndices, outputIndex=main.outputIndices, **tables)
-        )
+        return Table("MetaGraph", inputIndex=main.inputIndices, outputIndex=main.outputIndices, **tables)
+
+    def model(self, path):
+        write(path, self.root())
         model = mslite.Model()
         model.build_from_file(path)
         return model
