@@ -43,8 +43,8 @@ def note(error: ConversionError) -> bool:
 
 
 def hide(values: Iterable[Any]) -> bool:
-    """Whether one of the inputs of a node is the result of one that was passed over."""
-    return any(value is UNKNOWN for value in values)
+    """Whether one of the inputs of a node, lists of them included, is the result of one passed over."""
+    return any(hide(v) if isinstance(v, (list, tuple)) else v is UNKNOWN for v in values)
 
 
 def outputs(graph: Graph, found: Sequence[Value]) -> list[Value]:

@@ -9,6 +9,7 @@ from mycelia.io.capture import capture
 from mycelia.ir import TensorType, Value
 from mycelia.ir.walk import substitute
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.inputs import given_shape, require_inputs
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
@@ -32,19 +33,10 @@ def load(
             Code.NOT_SUPPORT, f"{path}: what runs depends on the data; control flow cannot be converted yet"
         )
     known = [name for name, *_ in model.inputs]
-    for name in input_shapes:
-        if name not in known:
-            raise ConversionError(
-                Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {known}"
-            )
+    require_inputs(known, input_shapes)
     inputs = []
     for name, dtype, shape in model.inputs:
-        wanted = tuple(input_shapes.get(name, shape))
-        if len(wanted) != len(shape):
-            raise ConversionError(
-                Code.INPUT_PARAM_INVALID,
-                f"inputShape gives '{name}' {len(wanted)} dimensions, but it has {len(shape)}",
-            )
+        wanted = given_shape(name, shape, input_shapes)
         inputs.append(ms.Tensor(shape=[None if n < 0 else n for n in wanted], dtype=dtype))
     try:
         found = capture(ms.nn.GraphCell(model), inputs)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from mycelia_lite import format as ms_format
 from mycelia_lite.converter import comparison, trial
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
+from mycelia_lite.converter.importers.inputs import given_shape, require_inputs
 from mycelia_lite.format import Table
 
 
@@ -44,17 +45,9 @@ def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Table:
 def _reshape(model: Table, path: str, shapes: Mapping[str, Sequence[int]]) -> None:
     """Give inputs other shapes; those of the other tensors are what the runtime finds for them."""
     inputs = {model.allTensors[i].name: model.allTensors[i] for i in model.inputIndex}
-    for name, sizes in shapes.items():
-        if name not in inputs:
-            raise ConversionError(
-                Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {list(inputs)}"
-            )
-        if len(sizes) != len(inputs[name].dims):
-            raise ConversionError(
-                Code.INPUT_PARAM_INVALID,
-                f"inputShape gives '{name}' {len(sizes)} dimensions, but it has {len(inputs[name].dims)}",
-            )
-        inputs[name].dims = list(sizes)
+    require_inputs(inputs, shapes)
+    for name, tensor in inputs.items():
+        tensor.dims = list(given_shape(name, tensor.dims, shapes))
     if any(n < 0 for t in inputs.values() for n in t.dims):
         raise NotAvailable(f"{path}: inputShape must give all sizes of the inputs of a .ms file")
     try:

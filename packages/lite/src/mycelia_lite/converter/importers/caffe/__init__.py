@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mycelia as ms
-from mycelia.capture.effects import collect
-from mycelia.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.capture.trace import Trace, capture_lock
-from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.ir import TensorType
-from mycelia_lite.converter import obstacles
+from mycelia.capture.trace import Trace
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.caffe import caffe_pb2, layers, windows
 from mycelia_lite.converter.importers.caffe.calls import LAYERS, Call
@@ -22,13 +18,12 @@ from mycelia_lite.converter.importers.caffe.file import (
     require_known_fields,
     type_of,
 )
-from mycelia_lite.converter.source import NodePlace, Source
+from mycelia_lite.converter.importers.inputs import given_shape, parameter, require_inputs
+from mycelia_lite.converter.importers.nodes import Nodes, captured, operator_of, require_none
+from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (layers, windows)
-
-# What core raises for arguments that do not fit.
-_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 _LARGEST = 1 << 32  # elements of a blob
 
 
@@ -43,21 +38,10 @@ def load(path: str, input_shapes: Mapping[str, Sequence[int]], weight_file: str)
     inputs = _inputs(path, net, used)
     used = [m for m in used if type_of(m) != "Input"]
     missing = {type_of(m): m.name for m in reversed(used) if type_of(m) not in LAYERS}
-    if missing and not obstacles.are_collected():
-        listed = ", ".join(f"{kind} (layer '{name}')" for kind, name in sorted(missing.items()))
-        raise ConversionError(Code.NOT_FIND_OP, f"{path}: CAFFE layers that cannot be imported: {listed}")
+    require_none(path, "CAFFE layers", missing, "layer")
     require_known_fields(path)
-    for name, shape in input_shapes.items():
-        if name not in inputs:
-            raise ConversionError(
-                Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {list(inputs)}"
-            )
-        if len(shape) != len(inputs[name]):
-            raise ConversionError(
-                Code.INPUT_PARAM_INVALID,
-                f"inputShape gives '{name}' {len(shape)} dimensions, but it has {len(inputs[name])}",
-            )
-        inputs[name] = tuple(shape)
+    require_inputs(inputs, input_shapes)
+    inputs = {name: given_shape(name, shape, input_shapes) for name, shape in inputs.items()}
     return _source(path, used, inputs, read_weights(weight_file))
 
 
@@ -106,74 +90,44 @@ def _inputs(path: str, net: Any, used: Sequence[Any]) -> dict[str, tuple[int, ..
 def _source(
     path: str, used: Sequence[Any], inputs: Mapping[str, tuple[int, ...]], weights: Mapping[str, list]
 ) -> Source:
-    trace = Trace("main", sizes=OpenSizes())
-    with capture_lock:
-        try:
-            with trace:
-                blobs: dict[str, Any] = {
-                    name: trace.parameter(TensorType(ms.float32, shape), name)
-                    for name, shape in inputs.items()
-                }
-                unread = dict.fromkeys(blobs)
-                for number, message in enumerate(used, 1):
-                    start = len(trace.graph.nodes)
-                    call = Call(type_of(message), message, weights.get(message.name, []))
-                    results = _results(call, blobs)
-                    place = NodePlace(f"{os.path.basename(path)} layer", number, call.name, call.kind)
-                    for made in trace.graph.nodes[start:]:
-                        made.location = place
-                    for name in message.bottom:
-                        unread.pop(name, None)
-                    for name, value in zip(message.top, results):
-                        if name in blobs and name not in message.bottom:
-                            raise call.fail(f"its result '{name}' is there already", Code.GRAPH_FILE_ERROR)
-                        blobs[name] = value
-                        unread[name] = None
-                outputs = [name for name in unread if name not in inputs]
-                if not outputs:
-                    raise ConversionError(Code.GRAPH_FILE_ERROR, f"{path}: all results are read by a layer")
-                found = [trace.value_of(blobs[n]) for n in outputs if blobs[n] is not obstacles.UNKNOWN]
-                trace.graph.outputs = obstacles.outputs(trace.graph, found)
-                del found
-                del blobs
-            collect(trace)
-        finally:
-            trace.close()
-    forget_sizes(trace.graph)
-    optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
-    return Source(trace.graph, list(inputs), outputs, FmkType.CAFFE)
+    nodes = Nodes(os.path.basename(path))
+    outputs: list[str] = []
+
+    def run(trace: Trace) -> list[Any]:
+        blobs = {name: parameter(trace, name, ms.float32, shape, (), {}) for name, shape in inputs.items()}
+        unread = dict.fromkeys(blobs)
+        for message in used:
+            call = Call(type_of(message), message, weights.get(message.name, []))
+            taken = _taken(call, blobs)
+            results = nodes.run(trace, call, taken, len(message.top), partial(_results, call, taken))
+            for name in message.bottom:
+                unread.pop(name, None)
+            for name, value in zip(message.top, results):
+                if name in blobs and name not in message.bottom:
+                    raise call.fail(f"its result '{name}' is there already", Code.GRAPH_FILE_ERROR)
+                blobs[name] = value
+                unread[name] = None
+        outputs.extend(name for name in unread if name not in inputs)
+        if not outputs:
+            raise ConversionError(Code.GRAPH_FILE_ERROR, f"{path}: all results are read by a layer")
+        return [blobs[name] for name in outputs]
+
+    return Source(captured(run), list(inputs), outputs, FmkType.CAFFE)
 
 
-def _results(call: Call, blobs: Mapping[str, Any]) -> Sequence[Any]:
+def _taken(call: Call, blobs: Mapping[str, Any]) -> list[Any]:
+    """The inputs of a layer."""
     for name in call.message.bottom:
         if name not in blobs:
             raise call.fail(f"its input '{name}' is computed by no layer before it", Code.GRAPH_FILE_ERROR)
-    inputs = [blobs[name] for name in call.message.bottom]
-    if not inputs:
+    if not call.message.bottom:
         raise call.fail("it has no inputs", Code.GRAPH_FILE_ERROR)
-    passed_over = [obstacles.UNKNOWN] * len(call.message.top)
-    if obstacles.hide(inputs):
-        return passed_over
-    try:
-        return _imported(call, inputs)
-    except ConversionError as error:
-        if not obstacles.note(error):
-            raise
-        return passed_over
+    return [blobs[name] for name in call.message.bottom]
 
 
-def _imported(call: Call, inputs: Sequence[Any]) -> Sequence[Any]:
-    if call.kind not in LAYERS:
-        raise call.fail(f"no such layer can be imported{obstacles.near(call.kind, LAYERS)}", Code.NOT_FIND_OP)
-    try:
-        result = LAYERS[call.kind](call, *inputs)
-    except ConversionError:
-        raise
-    except _FAILURES as error:
-        raise call.fail(f"{error}") from error
-    unread = call.unread()
-    if unread is not None:
-        raise call.fail(f"its attribute '{unread}' is not imported", Code.INVALID_OP_ATTR)
+def _results(call: Call, inputs: Sequence[Any]) -> Sequence[Any]:
+    result = operator_of(call, LAYERS)(call, *inputs)
+    call.all_read()
     results = result if isinstance(result, (tuple, list)) else (result,)
     if len(results) != len(call.message.top):
         raise call.fail(f"it has {len(call.message.top)} results, not {len(results)}", Code.GRAPH_FILE_ERROR)

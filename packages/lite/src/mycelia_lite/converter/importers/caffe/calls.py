@@ -7,6 +7,7 @@ from typing import Any
 
 import mycelia as ms
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.nodes import NodeCall
 from mycelia_lite.converter.importers.onnx.calls import shape_of
 
 LAYERS: dict[str, Callable] = {}
@@ -27,16 +28,15 @@ def layer(*types: str) -> Callable:
     return enter
 
 
-class Call:
+class Call(NodeCall):
     """One layer: parameters are read by `get`; one that is set and that no one read is an error."""
 
-    def __init__(self, kind: str, message: Any, blobs: Sequence[ms.Tensor]) -> None:
-        self.kind, self.message, self.blobs = kind, message, blobs
-        self.read: set[tuple[str, str]] = set()
+    unit = "layer"
 
-    @property
-    def name(self) -> str:
-        return self.message.name
+    def __init__(self, kind: str, message: Any, blobs: Sequence[ms.Tensor]) -> None:
+        super().__init__(kind, message.name)
+        self.message, self.blobs = message, blobs
+        self.read: set[tuple[str, str]] = set()
 
     def _block(self, block: str) -> Any:
         return getattr(self.message, block, None)
@@ -76,9 +76,6 @@ class Call:
                 Code.GRAPH_FILE_ERROR,
             )
         return list(self.blobs)
-
-    def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
-        return ConversionError(code, f"layer '{self.name}' ({self.kind}): {why}")
 
     def parameter(self, name: str, value: Any, why: str) -> ConversionError:
         """An error about a parameter's value."""

@@ -10,13 +10,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mycelia.capture.effects import collect
-from mycelia.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.capture.trace import Trace, capture_lock
-from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.ir import TensorType
+from mycelia.capture.trace import Trace
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.inputs import given_shape, parameter, require_inputs
+from mycelia_lite.converter.importers.nodes import Nodes, captured, entry_of, require_none
 from mycelia_lite.converter.importers.onnx import (
     activations,
     arrays,
@@ -40,7 +38,7 @@ from mycelia_lite.converter.importers.onnx import (
 )
 from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor
 from mycelia_lite.converter.importers.onnx.file import attribute_of, dtype_of, read_model, tensor_of, versions
-from mycelia_lite.converter.source import NodePlace, Source
+from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
@@ -48,8 +46,6 @@ TOPICS = (
     recurrent, reductions, resize, sampling, selection, signal, windows,
 )  # fmt: skip
 
-# What core raises for arguments that do not fit, and what attributes of wrong types lead to.
-_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 _MOST_ASSUMED = 4  # nodes whose conditions are tried both ways
 _CONTROL = {"If": control.branch, "Loop": control.loop, "Scan": control.scan}  # operators that hold graphs
 
@@ -80,7 +76,7 @@ class _Model:
         self.message = read_model(path)
         self.versions = versions(path, self.message.opset_import)
         self.assumed: dict[str, bool] = {}  # conditions of nodes, by name, that are taken for granted
-        self.imported = 0  # nodes so far, those of functions and branches included
+        self.nodes = Nodes(os.path.basename(path))
         self.functions = {(_domain(f.domain), f.name): f for f in self.message.functions}
 
     def assume_otherwise(self) -> bool:
@@ -99,27 +95,17 @@ class _Model:
         weights = {t.name: self._weight(t) for t in graph.initializer}
         inputs = [i for i in graph.input if i.name not in weights]
         types = self._input_types(inputs, input_shapes)
-        trace = Trace("main", sizes=OpenSizes())
-        with capture_lock:
-            try:
-                with trace:
-                    environment = dict(weights)
-                    symbols: dict[str, Any] = {}
-                    for message, (dtype, shape, names) in zip(inputs, types):
-                        environment[message.name] = _parameter(
-                            trace, message.name, dtype, shape, names, symbols
-                        )
-                    self.run(graph.node, environment, self.versions, trace)
-                    outputs = [self._output(o.name, environment) for o in graph.output]
-                    known = [trace.value_of(t) for t in outputs if t is not obstacles.UNKNOWN]
-                    trace.graph.outputs = obstacles.outputs(trace.graph, known)
-                    del environment
-                collect(trace)
-            finally:
-                trace.close()
-        forget_sizes(trace.graph)
-        optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
-        return Source(trace.graph, [i.name for i in inputs], [o.name for o in graph.output], FmkType.ONNX)
+
+        def run(trace: Trace) -> list[Any]:
+            environment = dict(weights)
+            symbols: dict[str, Any] = {}
+            for message, (dtype, shape, labels) in zip(inputs, types):
+                environment[message.name] = parameter(trace, message.name, dtype, shape, labels, symbols)
+            self.run(graph.node, environment, self.versions, trace)
+            return [self._output(o.name, environment) for o in graph.output]
+
+        names = [i.name for i in inputs], [o.name for o in graph.output]
+        return Source(captured(run), *names, FmkType.ONNX)
 
     def _weight(self, message: Any) -> Any:
         try:
@@ -139,37 +125,28 @@ class _Model:
 
     def _require_operators(self) -> None:
         missing: dict[str, str] = {}
-        for node in self._nodes(self.message.graph.node, set()):
+        for node in self._used(self.message.graph.node, set()):
             kind = node.op_type if not _domain(node.domain) else f"{node.domain}.{node.op_type}"
             if kind not in OPERATORS and kind not in _CONTROL:
                 missing.setdefault(kind, node.name or _label(node))
-        if missing and not obstacles.are_collected():
-            listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))
-            raise ConversionError(
-                Code.NOT_FIND_OP, f"{self.path}: ONNX operators that cannot be imported: {listed}"
-            )
+        require_none(self.path, "ONNX operators", missing)
 
-    def _nodes(self, nodes: Sequence[Any], entered: set) -> Iterator[Any]:
+    def _used(self, nodes: Sequence[Any], entered: set) -> Iterator[Any]:
         """All nodes that may run, those of graphs in attributes and of called functions included."""
         for node in nodes:
             key = _domain(node.domain), node.op_type
             if key in self.functions:
                 if key not in entered:
-                    yield from self._nodes(self.functions[key].node, entered | {key})
+                    yield from self._used(self.functions[key].node, entered | {key})
                 continue
             yield node
             for attribute in node.attribute:
                 for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                    yield from self._nodes(graph.node, entered)
+                    yield from self._used(graph.node, entered)
 
     def _input_types(self, inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> list[tuple]:
         """(dtype, sizes with -1 for open ones, names of the open ones) of each input."""
-        names = [i.name for i in inputs]
-        for name in given:
-            if name not in names:
-                raise ConversionError(
-                    Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {names}"
-                )
+        require_inputs([i.name for i in inputs], given)
         types = []
         for message in inputs:
             name, kind = message.name, message.type.WhichOneof("value")
@@ -189,14 +166,7 @@ class _Model:
                 continue
             dims = tensor.shape.dim
             shape = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in dims]
-            if name in given:
-                if len(given[name]) != len(shape):
-                    raise ConversionError(
-                        Code.INPUT_PARAM_INVALID,
-                        f"inputShape gives '{name}' {len(given[name])} dimensions, but it has {len(shape)}",
-                    )
-                shape = list(given[name])
-            types.append((dtype, shape, [d.dim_param for d in dims]))
+            types.append((dtype, given_shape(name, shape, given), [d.dim_param for d in dims]))
         return types
 
     # ---- running
@@ -224,36 +194,17 @@ class _Model:
             if name and name not in environment:
                 raise call.fail(f"its input '{name}' is computed by no node before it", Code.GRAPH_FILE_ERROR)
             inputs.append(environment[name] if name else None)
-        while inputs and inputs[-1] is None:
-            inputs.pop()
-        if obstacles.hide(inputs):
-            environment.update(dict.fromkeys(filter(None, node.output), obstacles.UNKNOWN))
-            return
-        start = len(trace.graph.nodes)
         function = self.functions.get((_domain(node.domain), node.op_type))
-        try:
+
+        def compute() -> Sequence[Any]:
             if function is not None:
-                results = self._function(function, call, inputs, trace)
-            elif kind in _CONTROL:
-                results = self._control(call, inputs, environment, versions, outer, trace)
-            else:
-                results = _results(call, inputs)
-        except ConversionError as error:
-            if not obstacles.note(error):
-                raise
-            results = [obstacles.UNKNOWN] * len(node.output)
-        except _FAILURES as error:
-            failure = call.fail(f"{error}")
-            if not obstacles.note(failure):
-                raise failure from error
-            results = [obstacles.UNKNOWN] * len(node.output)
-        if function is None:
-            self.imported += 1
-            place = NodePlace(
-                f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind, call.same
-            )
-            for made in trace.graph.nodes[start:]:
-                made.location = place
+                return self._function(function, call, inputs, trace)
+            if kind in _CONTROL:
+                return self._control(call, inputs, environment, versions, outer, trace)
+            return _results(call, inputs)
+
+        run = self.nodes.run if function is None else self.nodes.call
+        results = run(trace, call, inputs, len(node.output), compute)
         for name, value in zip(node.output, results):
             if name:
                 environment[name] = value
@@ -287,40 +238,15 @@ class _Model:
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The outputs of a node of a known operator, with all attributes read."""
-    if call.kind not in OPERATORS:
-        near = obstacles.near(call.kind, OPERATORS)
-        raise call.fail(f"there is no importer for this operator{near}", Code.NOT_FIND_OP)
-    entry = OPERATORS[call.kind]
-    if len(inputs) < entry.least or (len(inputs) > entry.most and not entry.variadic):
-        raise call.fail(f"it has {len(inputs)} inputs, which is not imported", Code.GRAPH_FILE_ERROR)
-    if any(value is None for value in inputs[: entry.least]):
-        raise call.fail("an input that must be there is left out", Code.GRAPH_FILE_ERROR)
+    entry = entry_of(call, inputs, OPERATORS)
     result = sizes.fold(call, inputs)
     if result is None:
-        arguments = [
-            as_tensor(v) if not (entry.variadic or i in entry.sizes) else v for i, v in enumerate(inputs)
-        ]
-        result = entry.function(call, *arguments)
-    unread = sorted(set(call.attributes) - call.read)
-    if unread:
-        raise call.fail(f"its attribute '{unread[0]}' is not known", Code.INVALID_OP_ATTR)
+        result = entry.function(call, *entry.arguments(inputs, as_tensor))
+    call.all_read()
     results = result if isinstance(result, (tuple, list)) else (result,)
     if len(results) < len(call.outputs):
         raise call.fail(f"output {len(results)} ('{call.outputs[len(results)]}') is not imported")
     return results
-
-
-def _parameter(
-    trace: Trace, name: str, dtype: Any, shape: Sequence[int], names: Sequence[str], symbols: dict[str, Any]
-) -> Any:
-    """A Tensor for an input; open sizes of the same name are the same size."""
-    tensor = trace.parameter(TensorType(dtype, tuple(shape)), name)
-    sizes = list(tensor.traced.type.shape)
-    for axis, (n, label) in enumerate(zip(shape, names)):
-        if n < 0 and label:
-            sizes[axis] = symbols.setdefault(label, sizes[axis])
-    tensor.traced.type = TensorType(dtype, tuple(sizes))
-    return tensor
 
 
 def _domain(name: str) -> str:

@@ -6,7 +6,6 @@ are left open are a NumPy array of objects, numbers or formulas (see `sizes`).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import mycelia as ms
 from mycelia import ops
 from mycelia.capture.trace import active
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.nodes import NodeCall, OperatorEntry
 
 OPERATORS: dict[str, Operator] = {}
 
@@ -34,21 +34,10 @@ class Sizes(np.ndarray):
         self.kind = getattr(other, "kind", ms.int64)
 
 
-class Operator:
-    """The function of an ONNX operator, ``(call, *inputs)`` -> a value or a tuple of them.
-
-    `sizes`: positions of inputs that may be open sizes; at others these become a Tensor.
-    """
-
+class Operator(OperatorEntry):
     def __init__(self, function: Callable, sizes: Collection[int], first: int) -> None:
-        self.function = function
-        self.sizes = sizes
+        super().__init__(function, sizes)
         self.first = first  # the version in which the operator came
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        positional = [p for p in parameters if p.kind is not p.VAR_POSITIONAL]
-        self.most = len(positional)
-        self.least = sum(p.default is p.empty for p in positional)
 
 
 def operator(*names: str, sizes: Collection[int] = (), first: int = 1) -> Callable:
@@ -66,17 +55,17 @@ def plain(name: str, op: Callable) -> None:
     operator(name)(lambda call, x: op(x))
 
 
-class Call:
+class Call(NodeCall):
     """One node of the file: attributes are read by `get`; one that no one read is an error."""
 
     def __init__(
         self, kind: str, name: str, version: int, attributes: Mapping[str, Any], outputs: Sequence[str]
     ):
-        self.kind, self.name, self.version = kind, name, version
+        super().__init__(kind, name)
+        self.version = version
         self.attributes = attributes
         self.outputs = outputs
         self.read: set[str] = set()
-        self.same = False  # whether pads follow from a size
 
     def get(self, name: str, default: Any = None) -> Any:
         self.read.add(name)
@@ -99,8 +88,8 @@ class Call:
         """Whether the model uses the output at this position."""
         return position < len(self.outputs) and bool(self.outputs[position])
 
-    def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
-        return ConversionError(code, f"node '{self.name}' ({self.kind}): {why}")
+    def unread(self) -> str | None:
+        return min(set(self.attributes) - self.read, default=None)
 
     def attribute(self, name: str, why: str) -> ConversionError:
         """An error about an attribute's value."""

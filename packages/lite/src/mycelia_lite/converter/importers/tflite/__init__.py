@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mycelia.capture.effects import collect
-from mycelia.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.capture.trace import Trace, capture_lock
-from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.ir import TensorType
+from mycelia.capture.trace import Trace
 from mycelia_lite.converter import obstacles
-from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.importers.inputs import given_shape, parameter, require_inputs
+from mycelia_lite.converter.importers.nodes import Nodes, captured, entry_of, require_none
 from mycelia_lite.converter.importers.tflite import (
     activations,
     arrays,
@@ -35,7 +34,7 @@ from mycelia_lite.converter.importers.tflite import (
 )
 from mycelia_lite.converter.importers.tflite.calls import OPERATORS, Call, as_tensor
 from mycelia_lite.converter.importers.tflite.file import File, TensorInfo
-from mycelia_lite.converter.source import NodePlace, Source
+from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
@@ -43,9 +42,6 @@ TOPICS = (
     windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
-
-# What core raises for arguments that do not fit.
-_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 
 
 def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
@@ -63,7 +59,7 @@ class _Model:
     def __init__(self, path: str) -> None:
         self.path = path
         self.file = File(path)
-        self.imported = 0  # operators so far
+        self.nodes = Nodes(os.path.basename(path))
         self.halves = False
         self.depth = 0
 
@@ -73,29 +69,25 @@ class _Model:
         infos = [self.file.info(t) for t in graph.tensors]
         inputs = [self.file.at(infos, i, "input tensor") for i in graph.inputs]
         outputs = [self.file.at(infos, i, "output tensor") for i in graph.outputs]
-        shapes = self._input_shapes(inputs, input_shapes)
-        trace = Trace("main", sizes=OpenSizes())
-        with capture_lock:
-            try:
-                with trace:
-                    values: dict[int, Any] = {}
-                    symbols: list[Any] = []
-                    for index, info, shape in zip(graph.inputs, inputs, shapes):
-                        values[index] = _parameter(trace, info, shape, symbols)
-                    around = graphs.Surroundings(self._graph, trace)
-                    self._run(graph, infos, values, around)
-                    states, leaving = around.variable_results()
-                    results = [self._output(infos, values, i) for i in graph.outputs] + leaving
-                    known = [trace.value_of(t) for t in results if t is not obstacles.UNKNOWN]
-                    trace.graph.outputs = obstacles.outputs(trace.graph, known)
-                    del values, results, around, leaving
-                collect(trace)
-            finally:
-                trace.close()
-        forget_sizes(trace.graph)
-        optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
+        require_inputs([i.name for i in inputs], input_shapes)
+        states: list[np.ndarray] = []
+
+        def run(trace: Trace) -> list[Any]:
+            values: dict[int, Any] = {}
+            symbols: dict[str, Any] = {}
+            for index, info in zip(graph.inputs, inputs):
+                shape = given_shape(info.name, info.shape, input_shapes)
+                # Where the first sizes of inputs are open, they are one size.
+                batch = ["batch"] if len(shape) > 1 else []
+                values[index] = parameter(trace, info.name, info.dtype, shape, batch, symbols)
+            around = graphs.Surroundings(self._graph, trace)
+            self._run(graph, infos, values, around)
+            first, leaving = around.variable_results()
+            states.extend(first)
+            return [self._output(infos, values, i) for i in graph.outputs] + leaving
+
         names = [i.name for i in inputs], [o.name for o in outputs]
-        return Source(trace.graph, *names, FmkType.TFLITE, self.halves, states)
+        return Source(captured(run), *names, FmkType.TFLITE, self.halves, states)
 
     # ---- what the file asks for
 
@@ -106,11 +98,7 @@ class _Model:
                 kind = self.file.kind_of(operator)
                 if kind not in OPERATORS:
                     missing.setdefault(kind, self._label(graph, operator))
-        if missing and not obstacles.are_collected():
-            listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))
-            raise ConversionError(
-                Code.NOT_FIND_OP, f"{self.path}: TFLITE operators that cannot be imported: {listed}"
-            )
+        require_none(self.path, "TFLITE operators", missing)
 
     def _used_graphs(self) -> list[Any]:
         """The primary graph, and those that operators of these run."""
@@ -128,26 +116,6 @@ class _Model:
         """What an operator is called: its first result."""
         first = next(iter(operator.outputs), -1)
         return graph.tensors[first].name if 0 <= first < len(graph.tensors) else ""
-
-    def _input_shapes(
-        self, inputs: Sequence[TensorInfo], given: Mapping[str, Sequence[int]]
-    ) -> list[tuple[int, ...]]:
-        names = [i.name for i in inputs]
-        for name in given:
-            if name not in names:
-                raise ConversionError(
-                    Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {names}"
-                )
-        shapes = []
-        for info in inputs:
-            shape = tuple(given.get(info.name, info.shape))
-            if len(shape) != len(info.shape):
-                raise ConversionError(
-                    Code.INPUT_PARAM_INVALID,
-                    f"inputShape gives '{info.name}' {len(shape)} dimensions, but it has {len(info.shape)}",
-                )
-            shapes.append(shape)
-        return shapes
 
     # ---- running
 
@@ -210,50 +178,20 @@ class _Model:
                 raise call.fail("options of a kind that is not imported", Code.INVALID_OP_ATTR)
             call.around = around
             inputs = [None if i == -1 else self._value(infos, values, i, call) for i in operator.inputs]
-            if obstacles.hide(inputs):
-                values.update(dict.fromkeys(operator.outputs, obstacles.UNKNOWN))
-                continue
-            start = len(trace.graph.nodes)
-            try:
-                results = _results(call, inputs)
-            except ConversionError as error:
-                if not obstacles.note(error):
-                    raise
-                results = [obstacles.UNKNOWN] * len(operator.outputs)
-            except _FAILURES as error:
-                failure = call.fail(f"{error}")
-                if not obstacles.note(failure):
-                    raise failure from error
-                results = [obstacles.UNKNOWN] * len(operator.outputs)
-            self.imported += 1
-            self.halves |= call.halves
-            place = NodePlace(
-                f"{os.path.basename(self.path)} node", self.imported, call.name, call.kind, call.same
+            results = self.nodes.run(
+                trace, call, inputs, len(operator.outputs), partial(_results, call, inputs)
             )
-            for made in trace.graph.nodes[start:]:
-                made.location = place
+            self.halves |= call.halves
             values.update(zip(operator.outputs, results))
 
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The results of a node of a known operator, with all options read."""
-    if call.kind not in OPERATORS:
-        near = obstacles.near(call.kind, OPERATORS)
-        raise call.fail(f"there is no importer for this operator{near}", Code.NOT_FIND_OP)
-    entry = OPERATORS[call.kind]
-    while inputs and inputs[-1] is None:
-        inputs.pop()
-    if len(inputs) < entry.least or (len(inputs) > entry.most and not entry.variadic):
-        raise call.fail(f"it has {len(inputs)} inputs, which is not imported", Code.GRAPH_FILE_ERROR)
-    if any(value is None for value in inputs[: entry.least]):
-        raise call.fail("an input that must be there is left out", Code.GRAPH_FILE_ERROR)
+    entry = entry_of(call, inputs, OPERATORS)
     result = shapes.fold(call, inputs)
     if result is None:
-        arguments = [v if entry.variadic or i in entry.sizes else as_tensor(v) for i, v in enumerate(inputs)]
-        result = quantized.run(call, entry, arguments)
-    unread = call.unread()
-    if unread is not None:
-        raise call.fail(f"its attribute '{unread}' is not imported", Code.INVALID_OP_ATTR)
+        result = quantized.run(call, entry, entry.arguments(inputs, as_tensor))
+    call.all_read()
     results = result if isinstance(result, (tuple, list)) else (result,)
     if len(results) != len(call.outputs):
         raise call.fail(f"it has {len(call.outputs)} results, not {len(results)}", Code.GRAPH_FILE_ERROR)
@@ -264,14 +202,3 @@ def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
                 Code.GRAPH_FILE_ERROR,
             )
     return results
-
-
-def _parameter(trace: Trace, info: TensorInfo, shape: Sequence[int], batch: list[Any]) -> Any:
-    """A Tensor for an input; the first sizes of all inputs are one size where they are open."""
-    tensor = trace.parameter(TensorType(info.dtype, tuple(shape)), info.name)
-    sizes = list(tensor.traced.type.shape)
-    if len(shape) > 1 and shape[0] < 0:
-        batch.append(sizes[0])
-        sizes[0] = batch[0]
-    tensor.traced.type = TensorType(info.dtype, tuple(sizes))
-    return tensor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.nodes import NodeCall, OperatorEntry
 from mycelia_lite.converter.importers.onnx.calls import as_tensor as tensor_of_sizes
 from mycelia_lite.converter.importers.onnx.calls import cast, is_number, known, scalar, shape_of
 from mycelia_lite.converter.importers.tflite.file import TFL3, TensorInfo
@@ -20,20 +20,14 @@ OPERATORS: dict[str, Operator] = {}
 _LARGEST = 1 << 24  # elements that a constant may have which the file does not declare
 
 
-class Operator:
-    """The function of an operator, ``(call, *inputs)`` -> a value or a tuple of them.
-
-    `sizes`: positions of inputs that may be open sizes. `raw`: of quantized tensors the function gets the
-    integers and gives integers; otherwise it gets and gives the numbers that they stand for.
+class Operator(OperatorEntry):
+    """`raw`: of quantized tensors the function gets the integers and gives integers; otherwise it gets and
+    gives the numbers that they stand for.
     """
 
     def __init__(self, function: Callable, sizes: Collection[int], raw: bool) -> None:
-        self.function, self.sizes, self.raw = function, sizes, raw
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        positional = [p for p in parameters if p.kind is not p.VAR_POSITIONAL]
-        self.most = len(positional)
-        self.least = sum(p.default is p.empty for p in positional)
+        super().__init__(function, sizes)
+        self.raw = raw
 
 
 def operator(*names: str, sizes: Collection[int] = (), raw: bool = False) -> Callable:
@@ -46,7 +40,7 @@ def operator(*names: str, sizes: Collection[int] = (), raw: bool = False) -> Cal
     return enter
 
 
-class Call:
+class Call(NodeCall):
     """One node of the file: options are read by `get`; one that is set and that no one read is an error."""
 
     def __init__(
@@ -58,11 +52,11 @@ class Call:
         inputs: Sequence[TensorInfo | None],
         outputs: Sequence[TensorInfo],
     ) -> None:
-        self.kind, self.name, self.options, self.custom = kind, name, options, custom
+        super().__init__(kind, name)
+        self.options, self.custom = options, custom
         self.inputs, self.outputs = inputs, outputs
         self.multiplier: Any = None  # of a product of integers: one of its steps in steps of the result
         self.around: Any = None  # of a node that runs graphs or has variables: graphs.Surroundings
-        self.same = False  # whether pads follow from a size
         self.halves = False  # whether it widens weights of 16 bits
         self.read: set[str] = set()
 
@@ -91,9 +85,6 @@ class Call:
         if self.options.unknown_fields:
             return f"number {self.options.unknown_fields[0]}"
         return next((f.name for f, _ in self.options.items() if f.name not in self.read), None)
-
-    def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
-        return ConversionError(code, f"node '{self.name}' ({self.kind}): {why}")
 
     def option(self, name: str, value: Any, why: str) -> ConversionError:
         """An error about an option's value."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 import operator as python
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mycelia as ms
-from mycelia.capture.effects import collect
-from mycelia.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.capture.trace import Trace, capture_lock
-from mycelia.compile.passes import Pass, cse, dce, inline, optimize
-from mycelia.ir import TensorType
-from mycelia_lite.converter import obstacles
+from mycelia.capture.trace import Trace
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
+from mycelia_lite.converter.importers.inputs import parameter, require_inputs
+from mycelia_lite.converter.importers.nodes import Nodes, captured, operator_of
 from mycelia_lite.converter.importers.torch import layers, math, moves  # noqa: F401
 from mycelia_lite.converter.importers.torch.calls import (
     OPERATORS,
@@ -28,7 +26,7 @@ from mycelia_lite.converter.importers.torch.calls import (
     shape_of,
     tensor_of,
 )
-from mycelia_lite.converter.source import NodePlace, Source
+from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 _SIZES = {  # arithmetic on open sizes
@@ -40,7 +38,6 @@ _CHECKS = (
     "aten._assert_tensor_metadata.default",
     "aten.sym_constrain_range_for_size.default",
 )
-_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 
 
 def load(path: Any, input_shapes: Mapping[str, Sequence[int]]) -> Source:
@@ -75,7 +72,7 @@ class _Program:
 
     def __init__(self, program: Any, name: str) -> None:
         self.program, self.name = program, name
-        self.imported = 0
+        self.nodes = Nodes(name)
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         signature = self.program.graph_signature
@@ -84,36 +81,22 @@ class _Program:
         nodes = list(self.program.graph.nodes)
         inputs = [n for n in nodes if n.op == "placeholder" and n.name in set(signature.user_inputs)]
         shapes = self._shapes(inputs, input_shapes)
-        trace = Trace("main", sizes=OpenSizes())
-        with capture_lock:
-            try:
-                with trace:
-                    values = self._weights(nodes, signature)
-                    symbols: dict[str, Any] = {}
-                    for node, shape in zip(inputs, shapes, strict=True):
-                        values[node] = _parameter(trace, node, shape, symbols)
-                    self._run(nodes, values, trace)
-                    (results,) = next(n for n in nodes if n.op == "output").args
-                    made = [values[r] if hasattr(r, "op") else r for r in results]
-                    known = [trace.value_of(as_tensor(t)) for t in made if t is not obstacles.UNKNOWN]
-                    trace.graph.outputs = obstacles.outputs(trace.graph, known)
-                    names = [r.name if hasattr(r, "op") else f"output{i}" for i, r in enumerate(results)]
-                    del values, made
-                collect(trace)
-            finally:
-                trace.close()
-        forget_sizes(trace.graph)
-        optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
-        return Source(trace.graph, [n.name for n in inputs], names, FmkType.PYTORCH)
+        (results,) = next(n for n in nodes if n.op == "output").args
+
+        def run(trace: Trace) -> list[Any]:
+            values = self._weights(nodes, signature)
+            symbols: dict[str, Any] = {}
+            for node, shape in zip(inputs, shapes, strict=True):
+                values[node] = _parameter(trace, node, shape, symbols)
+            self._run(nodes, values, trace)
+            return [as_tensor(values[r] if hasattr(r, "op") else r) for r in results]
+
+        names = [r.name if hasattr(r, "op") else f"output{i}" for i, r in enumerate(results)]
+        return Source(captured(run), [n.name for n in inputs], names, FmkType.PYTORCH)
 
     def _shapes(self, inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> list[list[Any]]:
         """Sizes of the inputs: a number, or the symbol of one that is open."""
-        names = [n.name for n in inputs]
-        for name in given:
-            if name not in names:
-                raise ConversionError(
-                    Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {names}"
-                )
+        require_inputs([n.name for n in inputs], given)
         shapes = []
         for node in inputs:
             declared = node.meta.get("val")
@@ -150,38 +133,21 @@ class _Program:
             if node.op != "call_function":
                 raise call.fail(f"it is a {node.op}, which is not imported")
             args, kwargs = _filled(node.args, values), _filled(node.kwargs, values)
-            if _is_hidden(args) or _is_hidden(list(kwargs.values())):
-                values[node] = obstacles.UNKNOWN
-                continue
-            start = len(trace.graph.nodes)
-            try:
-                values[node] = self._result(call, node, args, kwargs)
-            except ConversionError as error:
-                if not obstacles.note(error):
-                    raise
-                values[node] = obstacles.UNKNOWN
-            except _FAILURES as error:
-                failure = call.fail(f"{error}")
-                if not obstacles.note(failure):
-                    raise failure from error
-                values[node] = obstacles.UNKNOWN
-            self.imported += 1
-            place = NodePlace(f"{self.name} node", self.imported, node.name, kind)
-            for made in trace.graph.nodes[start:]:
-                made.location = place
+            (values[node],) = self.nodes.run(
+                trace, call, [args, list(kwargs.values())], 1, partial(self._results, call, args, kwargs)
+            )
 
-    def _result(self, call: Call, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if node.target is python.getitem:
-            return args[0][args[1]]
-        if node.target in _SIZES:
-            return _SIZES[node.target](*args)
-        if call.kind not in OPERATORS:
-            near = obstacles.near(call.kind, OPERATORS)
-            raise call.fail(f"there is no importer for this op{near}", Code.NOT_FIND_OP)
-        result = OPERATORS[call.kind](call, *args, **kwargs)
-        for value, declared in zip(_listed(result), _listed(node.meta.get("val"))):
+    def _results(self, call: Call, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The result of a node, alone in a list: it may be a list itself."""
+        target = call.node.target
+        if target is python.getitem:
+            return [args[0][args[1]]]
+        if target in _SIZES:
+            return [_SIZES[target](*args)]
+        result = operator_of(call, OPERATORS)(call, *args, **kwargs)
+        for value, declared in zip(_listed(result), _listed(call.node.meta.get("val"))):
             self._check(call, value, declared)
-        return result
+        return [result]
 
     def _check(self, call: Call, value: Any, declared: Any) -> None:
         """Errors: ConversionError unless a result is what the program declares."""
@@ -209,17 +175,8 @@ def _filled(value: Any, values: Mapping[Any, Any]) -> Any:
     return values[value] if hasattr(value, "op") and hasattr(value, "target") else value
 
 
-def _is_hidden(value: Any) -> bool:
-    return any(map(_is_hidden, value)) if isinstance(value, list | tuple) else value is obstacles.UNKNOWN
-
-
 def _parameter(trace: Trace, node: Any, shape: Sequence[Any], symbols: dict[str, Any]) -> ms.Tensor:
     """A Tensor for an input; open sizes with the same symbol are the same size."""
     dtype = dtype_of(Call("input", node), node.meta["val"].dtype)
-    tensor = trace.parameter(TensorType(dtype, tuple(n if type(n) is int else -1 for n in shape)), node.name)
-    sizes = list(tensor.traced.type.shape)
-    for axis, n in enumerate(shape):
-        if type(n) is str:
-            sizes[axis] = symbols.setdefault(n, sizes[axis])
-    tensor.traced.type = TensorType(dtype, tuple(sizes))
-    return tensor
+    sizes = [n if type(n) is int else -1 for n in shape]
+    return parameter(trace, node.name, dtype, sizes, [n if type(n) is str else "" for n in shape], symbols)

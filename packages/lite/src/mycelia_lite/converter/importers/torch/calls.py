@@ -8,7 +8,9 @@ from typing import Any
 import mycelia as ms
 from mycelia import ops
 from mycelia.capture.trace import active
-from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter import obstacles
+from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.importers.nodes import NodeCall
 
 #: Name of an ATen op, as "aten.add.Tensor" -> ``(call, *arguments)`` -> a Tensor or a list of them.
 OPERATORS: dict[str, Callable] = {}
@@ -25,11 +27,12 @@ def aten(*names: str) -> Callable:
     return enter
 
 
-class Call:
+class Call(NodeCall):
     """One node of the program."""
 
     def __init__(self, kind: str, node: Any) -> None:
-        self.kind, self.node = kind, node
+        super().__init__(kind, node.name)
+        self.node = node
 
     @property
     def dtype(self) -> Any:
@@ -37,9 +40,6 @@ class Call:
         declared = self.node.meta["val"]
         declared = declared[0] if isinstance(declared, list | tuple) else declared
         return dtype_of(self, declared.dtype)
-
-    def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
-        return ConversionError(code, f"node '{self.node.name}' ({self.kind}): {why}")
 
     def need(self, name: str, value: Any, *known: Any) -> None:
         """Errors: ConversionError if an argument has a value that is not imported."""
@@ -77,8 +77,8 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def as_tensor(value: Any, dtype: Any = ms.int64) -> Any:
-    """A number or an open size as a tensor of `dtype`; a tensor in it."""
-    if isinstance(value, ms.Tensor):
+    """A number or an open size as a tensor of `dtype`; a tensor, or what was passed over, as it is."""
+    if isinstance(value, ms.Tensor) or value is obstacles.UNKNOWN:
         return value
     if isinstance(value, bool | int | float):
         return ms.Tensor(value, dtype)
