@@ -216,6 +216,7 @@ class Planner {
   bool is_tail() const;
   std::vector<bool> needed_later() const;
   void join_steps();  // joins.cc
+  void join_chains();  // chain.cc
   void place();
 
   const ModelFile& file_;
