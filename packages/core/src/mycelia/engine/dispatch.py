@@ -135,6 +135,8 @@ def resolve(
         names = [a.name for a in definition.attrs]
         n = len(definition.params)
         return _compose(typing, attrs, lambda *v: function(*v[:n], **dict(zip(names, v[n:]))))
+    if definition.only_in:
+        raise errors.error(errors.NotSupportedError, op.name, f"it is computed in {definition.only_in} only")
     host = registry.host()
     if target.backend.name != "reference" and host is not target and static:
         kernel = host.kernel(op.name, shorts)

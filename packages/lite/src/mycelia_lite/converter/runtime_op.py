@@ -7,16 +7,16 @@ from mycelia.capture.trace import active
 from mycelia.ir import TensorType
 from mycelia.ops.define import op
 
+RUNTIME = "the Lite runtime"
 OPEN = -1  # a size that shows when the model runs
 
 
-@op(name="file_operator", outputs=None, dynamic=True, nondiff=True)
+@op(name="file_operator", outputs=None, dynamic=True, nondiff=True, only_in=RUNTIME)
 def file_operator(inputs: "tensors", *, kind: "any", fields: "any", types: "any"):
     """The operator `kind` of MindSpore Lite on inputs in the order of the file.
 
     `fields`: its attributes, (name, value) each; `types` of its results have -1 for what is not known.
     """
-    raise NotImplementedError(f"operator {kind} is computed by the Lite runtime only")
 
 
 @file_operator.infer
@@ -49,7 +49,7 @@ def custom(
     return at_run_time("Custom", inputs, types, type=name, attr=attr)
 
 
-@op(name="conv_transpose", dynamic=True, nondiff=True)
+@op(name="conv_transpose", dynamic=True, nondiff=True, only_in=RUNTIME)
 def conv_transpose(
     x,
     weight,
@@ -64,7 +64,6 @@ def conv_transpose(
 
     `pad`: begins, then ends; `extra` rows and columns at the end of the result.
     """
-    raise NotImplementedError("a transposed convolution of open sizes is computed by the Lite runtime only")
 
 
 @conv_transpose.infer
@@ -72,14 +71,13 @@ def conv_transpose(x, weight, *, stride, pad, dilation, extra, group):
     return TensorType(x.dtype, (x.shape[0], weight.shape[1] * group, OPEN, OPEN))
 
 
-@op(name="file_loop", outputs=None, dynamic=True, nondiff=True)
+@op(name="file_loop", outputs=None, dynamic=True, nondiff=True, only_in=RUNTIME)
 def file_loop(inputs: "tensors", *, body: "any", carried: "int", types: "any"):
     """Runs ``going, *values, *rows = body(number of the run, going, *values, *rest)`` again and again.
 
     inputs: how often at most (int64), whether at all (bool), the `carried` values, the rest, which stays.
     Results: the values after the last run, and the rows of all runs, stacked. `types`: theirs.
     """
-    raise NotImplementedError("a loop over data is computed by the Lite runtime only")
 
 
 @file_loop.infer
