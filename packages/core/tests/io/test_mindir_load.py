@@ -95,6 +95,18 @@ def test_loops_of_many_rounds_use_no_stack():
     assert np.isfinite(graph(tensor(np.zeros((2, 4), np.float32)), tensor(np.int32(3000))).asnumpy()).all()
 
 
+def test_a_model_with_loops_on_data_is_captured_and_exported_again(tmp_path):
+    folder = FIXTURES / "control_flow"
+    first = nn.GraphCell(ms.load(str(folder / "model.mindir")))
+    inputs = [ms.Tensor(shape=list(shape), dtype=dtype) for _, dtype, shape in first.graph.inputs]
+    ms.export(first, *inputs, file_name=str(tmp_path / "again"), file_format="MINDIR")
+    second = nn.GraphCell(ms.load(str(tmp_path / "again.mindir")))
+    for path in sorted(folder.glob("io*.npz")):
+        io = np.load(path)
+        result = second(*(tensor(io[f"in{i}"]) for i in range(len(inputs))))
+        np.testing.assert_allclose(result.asnumpy(), io["out0"], rtol=1e-4, atol=3e-4)
+
+
 @pytest.mark.parametrize("name", ["lenet", "control_flow"])
 def test_models_run_in_graph_mode(name):
     data = np.load(FIXTURES / name / "io.npz")

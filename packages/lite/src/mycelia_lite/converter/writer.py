@@ -201,14 +201,28 @@ class Writer:
             subGraph=self._subgraphs,
         )
 
-    def subgraph(self, graph: Graph) -> int:
-        """Writes a region as a subgraph of the file; its number."""
+    def subgraph(
+        self,
+        graph: Graph,
+        leading: Sequence[TensorType] = (),
+        end: Callable[[list[int], list[int]], list[int]] = lambda inputs, outputs: outputs,
+    ) -> int:
+        """Writes a region as a subgraph of the file; its number.
+
+        `leading`: of inputs before its own, which it does not read. `end`: the outputs, from its own inputs
+        and outputs, by nodes that stand behind those of the region.
+        """
         kept = self._first, self._last, self.sizes, self._order, self._node
         self._first, self._last, self.sizes, self._order = {}, {}, OpenSizes(self), []
         number = len(self._subgraphs)
         self._subgraphs.append(None)
+        unread = [
+            self._added(self._tensor(f"{graph.name}_{number}_leading{i}", _numpy(type), type.shape, _NCHW))
+            for i, type in enumerate(leading)
+        ]
         inputs = self._write(graph, [f"{graph.name}_{number}_input{i}" for i in range(len(graph.parameters))])
-        outputs = [self.first(value) for value in graph.outputs]
+        outputs = end(inputs, [self.first(value) for value in graph.outputs])
+        inputs = [*unread, *inputs]
         self._subgraphs[number] = self._described(f"subgraph_{number}_{graph.name}", inputs, outputs)
         self._first, self._last, self.sizes, self._order, self._node = kept
         return number

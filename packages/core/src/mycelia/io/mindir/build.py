@@ -14,6 +14,7 @@ from mycelia.engine.tensors.tensor import Parameter
 from mycelia.io.mindir import operators
 from mycelia.io.mindir.check import MONAD_INPUTS, check
 from mycelia.io.mindir.run import CONTROL, Constant, Function, MindIRGraph, Step, switch, switch_layer
+from mycelia.io.mindir.structured import captured
 from mycelia.io.mindir.values import MONAD, dtype_of_data_type, read_tensor, read_value
 from mycelia.io.raw import to_parameter
 
@@ -70,7 +71,7 @@ class _Builder:
         branches = any(step.target in (switch, switch_layer) for step in steps if callable(step.target))
         main = self.functions[graph.name]
         name, parameters = public_name(graph.name), self.parameters
-        return MindIRGraph(name, inputs, parameters, main, branches, self.writes, self.file.path)
+        return MindIRGraph(name, inputs, parameters, main, branches, self.writes, captured, self.file.path)
 
     def _translate(self, graph: Any, function: Function) -> None:
         for value in graph.input:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mycelia.engine.base import errors
+from mycelia.engine.capture.trace import active
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
 
@@ -83,11 +84,12 @@ class MindIRGraph:
         main: Function,
         branches: bool,
         writes: bool,
+        capture: Callable[[Function, tuple], Any],
         path: str = "",
     ) -> None:
         self.name, self.inputs, self.parameters, self.writes = name, inputs, parameters, writes
         self.path = path
-        self._main, self._branches = main, branches
+        self._main, self._branches, self._capture = main, branches, capture
 
     def __call__(self, *arguments: Tensor) -> Any:
         if len(arguments) != len(self.inputs):
@@ -103,6 +105,8 @@ class MindIRGraph:
             if value.dtype != dtype:
                 raise TypeError(f"input '{name}' of {self.name} must be {dtype}, but got {value.dtype}")
         try:
+            if self._branches and active() is not None:
+                return self._capture(self._main, arguments)
             return run(Closure(self._main, {}), arguments)
         except BadStep as e:
             raise errors.error(errors.FileFormatError, self.path or self.name, str(e)) from e.__cause__
@@ -112,7 +116,7 @@ class MindIRGraph:
 
     @property
     def has_branches(self) -> bool:
-        """Whether what runs depends on the data: such a model cannot be captured into one graph."""
+        """Whether what runs depends on the data."""
         return self._branches
 
     def __repr__(self) -> str:
@@ -133,12 +137,12 @@ def run(closure: Closure, arguments: tuple) -> Any:
         env = {**closure.captured, **dict(zip(function.inputs, arguments))}
         called = None
         for step in function.steps:
-            values = tuple([_value(a, env) for a in step.arguments])
+            values = tuple([value_of(a, env) for a in step.arguments])
             if callable(step.target):
-                keywords = {name: _value(a, env) for name, a in step.keywords.items()}
-                env[step.output] = _guarded(step.target, values, keywords, step.output)
+                keywords = {name: value_of(a, env) for name, a in step.keywords.items()}
+                env[step.output] = guarded(step.target, values, keywords, step.output)
             else:
-                called = _value(step.target, env)
+                called = value_of(step.target, env)
                 if not callable(called) and not isinstance(called, Closure):
                     raise BadStep(
                         f"what a node of graph {function.name} calls is no function: {called!r:.80}"
@@ -148,15 +152,15 @@ def run(closure: Closure, arguments: tuple) -> Any:
                 if isinstance(called, Closure):
                     env[step.output] = run(called, values)
                 else:
-                    env[step.output] = _guarded(called, values, {}, step.output)
+                    env[step.output] = guarded(called, values, {}, step.output)
             for name in step.last:
                 del env[name]
         else:
             if isinstance(function.result, list):
-                return tuple(_value(a, env) for a in function.result)
-            return _value(function.result, env)
+                return tuple(value_of(a, env) for a in function.result)
+            return value_of(function.result, env)
         if not isinstance(called, Closure):
-            return _guarded(called, values, {}, function.name)
+            return guarded(called, values, {}, function.name)
         closure, arguments = called, values
 
 
@@ -164,7 +168,7 @@ class BadStep(Exception):
     """A node got what its operator cannot take; not for the reasons that ops tell of."""
 
 
-def _guarded(target: Callable, values: tuple, keywords: dict, name: str) -> Any:
+def guarded(target: Callable, values: tuple, keywords: dict, name: str) -> Any:
     try:
         return target(*values, **keywords)
     except (errors.MyceliaError, BadStep) as e:
@@ -178,7 +182,7 @@ def _guarded(target: Callable, values: tuple, keywords: dict, name: str) -> Any:
         ) from e
 
 
-def _value(argument: Any, env: Mapping[str, Any]) -> Any:
+def value_of(argument: Any, env: Mapping[str, Any]) -> Any:
     if type(argument) is str:
         return env[argument]
     if type(argument) is Constant:

@@ -1,4 +1,7 @@
-"""MindIR, MindSpore's own or ours: the graph is captured, Parameters become constants."""
+"""MindIR, MindSpore's own or ours: the graph is captured, Parameters become constants.
+
+Those that a run of the model changes are variables, which keep their values from run to run.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,13 @@ def load(
 
     `key`, `mode`: of an encrypted file.
 
-    Errors: ConversionError if the file cannot be read, an input has no such name or dimensions, or what runs
-    depends on the data.
+    Errors: ConversionError if the file cannot be read, an input has no such name or dimensions, or its
+    control flow is neither branches nor loops.
     """
     try:
         model = ms.load(path, **({"dec_key": key, "dec_mode": mode} if key else {}))
     except (ValueError, OSError, ImportError) as error:
         raise ConversionError(Code.GRAPH_FILE_ERROR, str(error)) from error
-    if model.has_branches:
-        raise ConversionError(
-            Code.NOT_SUPPORT, f"{path}: what runs depends on the data; control flow cannot be converted yet"
-        )
     known = [name for name, *_ in model.inputs]
     require_inputs(known, input_shapes)
     inputs = []
@@ -42,16 +41,17 @@ def load(
         found = capture(ms.nn.GraphCell(model), inputs)
     except (ValueError, TypeError, NotImplementedError) as error:
         raise ConversionError(Code.NOT_SUPPORT, f"{path}: {error}") from error
-    if found["updates"]:
-        raise ConversionError(
-            Code.NOT_SUPPORT, f"{path}: a run changes parameters, which cannot be converted yet"
-        )
     graph = found["graph"]
+    weights = found["weights"]
+    kept = {id(tensor): value for value, tensor in weights.items()}
+    changed = [kept[id(tensor)] for tensor, _ in found["updates"]]
+    states = [weights.pop(value).asnumpy() for value in changed]
     constants = {}
-    for value, tensor in found["weights"].items():
+    for value, tensor in weights.items():
         constant = Value(TensorType(tensor.dtype, tensor.shape), name=value.name, constant=tensor)
         constants[value] = constant
     substitute(graph, constants)
-    graph.parameters = [p for p in graph.parameters if p not in constants]
-    outputs = [f"output{i}" for i in range(len(graph.outputs))]
-    return Source(graph, known, outputs, FmkType.MINDIR)
+    inner = {*constants, *changed}
+    graph.parameters = [p for p in graph.parameters if p not in inner] + changed
+    outputs = [f"output{i}" for i in range(len(graph.outputs) - len(changed))]
+    return Source(graph, known, outputs, FmkType.MINDIR, states=states)
