@@ -64,6 +64,35 @@ def test_what_follows_a_convolution_stays_outside(rule, neighbour):
     check(net, [last, *more], rule, fires=0)
 
 
+def scaled(net, x, channels=4):
+    return net("ScaleFusion", x, net.weights(channels), net.weights(channels), axis=3)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("size, mode", [(1, "SAME"), (1, "PAD"), (3, "VALID"), (3, "PAD")])
+def test_a_scale_in_front_of_a_convolution_goes_inside(size, mode, bias):
+    net = Net()
+    y = scaled(net, net("Abs", net.input(2, 6, 5, 4)))
+    y = net.conv(y, 4, 3, size=size, bias=bias, pad_mode=mode, stride=[2, 1], activation_type="RELU6")
+    model = check(net, y, "ConvScaleFusion")
+    assert kinds(model) == ["Abs", "Conv2DFusion"] and len(model.nodes[1].inputIndex) == 3
+
+
+@pytest.mark.parametrize("neighbour", ["padding", "same", "group", "read twice", "activation", "not finite"])
+def test_a_scale_in_front_of_a_convolution_stays(neighbour):
+    net = Net()
+    x = scaled(net, net("Abs", net.input(1, 6, 5, 4)))
+    if neighbour == "activation":
+        net.nodes[-1].primitive.activation_type = "RELU"
+    if neighbour == "not finite":
+        net.tensors[int(net.nodes[-1].inputIndex[1])].data = np.array([1, np.inf, 1, 1], np.float32).tobytes()
+    more = dict(pad_list=[0, 1, 0, 0]) if neighbour == "padding" else {}
+    more |= dict(pad_mode="SAME") if neighbour == "same" else {}
+    y = net.conv(x, 4, 4, group=2 if neighbour == "group" else 1, **more)
+    others = [net("Neg", x)] if neighbour == "read twice" else []
+    check(net, [y, *others], "ConvScaleFusion", fires=0)
+
+
 @pytest.mark.parametrize("shape", [(5, 1), (1, 5, 1, 4), ()])
 def test_a_summand_of_other_axes_is_no_bias(shape):
     net = Net()

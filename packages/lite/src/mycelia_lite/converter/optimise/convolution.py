@@ -133,6 +133,38 @@ def _is_plain(op: Table) -> bool:
     return pads and max(op.group, 1) == 1
 
 
+@node_fusion("ConvScaleFusion", "Conv2DFusion")
+def scale_conv(graph: FileGraph, node: FileNode) -> bool:
+    """A factor and a summand for each channel in front of a convolution without padding become part of it."""
+    scale = graph.sole_maker(node.inputs[0], "ScaleFusion")
+    each = scale and channels_of(graph, scale)
+    parameters = [graph.float_constant(i) for i in node.inputs[1:]]
+    if not each or len(parameters) not in (1, 2) or any(p is None for p in parameters):
+        return False
+    weight = parameters[0]
+    one = weight.ndim == 4 and weight.shape[1:3] == (1, 1)  # nothing of it is beside the image
+    if not _is_plain(node.op) and not (
+        one and node.op.pad_mode.name == "SAME" and max(node.op.group, 1) == 1
+    ):
+        return False
+    if weight.ndim != 4 or weight.shape[3] != len(each.factor):
+        return False
+    with np.errstate(all="ignore"):
+        wide = weight.astype(np.float64)
+        bias = (wide * (each.shift - each.centre * each.factor)).sum((1, 2, 3))
+        bias = (bias + (parameters[1] if len(parameters) == 2 else 0)).astype(np.float32)
+        weight = (wide * each.factor).astype(np.float32)
+    if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+        return False
+    old = graph.tensors[node.inputs[1]]
+    made = graph.add_constant(weight, old.name)
+    graph.tensors[made].format = old.format
+    graph.replace(
+        node, node.op, [scale.inputs[0], made, graph.add_constant(bias, f"{old.name}_bias")], [scale]
+    )
+    return True
+
+
 @node_fusion("ConvConvFusion", "Conv2DFusion")
 def conv_conv(graph: FileGraph, node: FileNode) -> bool:
     """conv, then conv of 1 x 1 -> one, where that multiplies no more"""
