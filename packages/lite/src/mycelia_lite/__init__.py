@@ -1,9 +1,11 @@
 """Models for devices: `.ms` files, what makes them, and what runs them.
 
-`Model`, `Tensor` and `Context` need NumPy alone, not `mycelia`; the converter imports it when it is called.
+All but `Converter` needs NumPy alone, not `mycelia`, and serves every Python from 3.9 on.
 """
 
 from __future__ import annotations
+
+import sys
 
 from mycelia_lite.context import Context
 from mycelia_lite.enums import DataType, FmkType, Format, ModelGroupFlag, ModelType
@@ -32,6 +34,8 @@ def __getattr__(name: str):
 
         return version("mycelia-lite")
     if name == "Converter":
+        if sys.version_info < (3, 11):  # noqa: UP036 - core's least
+            raise ImportError("mycelia_lite.Converter needs Python 3.11 or newer; this one only runs models")
         from mycelia_lite.converter import Converter
 
         return Converter

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
+
+if sys.version_info < (3, 11):  # noqa: UP036 - only the runtime is installed
+    raise SystemExit("mycelia-lite: the commands need Python 3.11 or newer; this one only runs models")
 
 import typer
 

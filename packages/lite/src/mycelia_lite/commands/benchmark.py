@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from mycelia_lite.commands.options import option
+from mycelia_lite.commands.options import in_words, option
 
 Text = str
+_SWITCHES = ("enableFp16", "enableParallel", "timeProfiling", "perfProfiling", "enableParallelPredict")
 
 
 def benchmark(
@@ -52,42 +53,16 @@ def benchmark(
     configFile: Annotated[Text, option("configFile", "Configuration of the model.")] = "",
 ) -> None:
     """Measure a .ms model, compare it with golden outputs, or dump what its nodes compute."""
+    given = locals()
     from mycelia_lite.benchmark import BenchmarkError, Options, run
 
-    flags = {"enableFp16": enableFp16, "enableParallel": enableParallel, "timeProfiling": timeProfiling,
-             "perfProfiling": perfProfiling, "enableParallelPredict": enableParallelPredict}  # fmt: skip
     try:
-        for name, value in flags.items():
-            if value not in ("true", "false"):
-                raise BenchmarkError(f"{name} must be true or false, but got {value!r}")
-        options = Options(
-            model_file=modelFile,
-            model_type=modelType,
-            in_data_file=inDataFile,
-            input_shapes=inputShapes,
-            device=device,
-            num_threads=numThreads,
-            cpu_bind_mode=cpuBindMode,
-            cpu_core_list=cpuCoreList,
-            enable_fp16=enableFp16 == "true",
-            enable_parallel=enableParallel == "true",
-            inter_op_parallel_num=interOpParallelNum,
-            loop_count=loopCount,
-            warm_up_loop_count=warmUpLoopCount,
-            time_profiling=timeProfiling == "true",
-            perf_profiling=perfProfiling == "true",
-            benchmark_data_file=benchmarkDataFile,
-            benchmark_data_type=benchmarkDataType,
-            accuracy_threshold=accuracyThreshold,
-            cosine_distance_threshold=cosineDistanceThreshold,
-            enable_parallel_predict=enableParallelPredict == "true",
-            parallel_num=parallelNum,
-            parallel_task_num=parallelTaskNum,
-            workers_num=workersNum,
-            decrypt_key=decryptKey,
-            config_file=configFile,
-        )
-        run(options, typer.echo)
+        for name in _SWITCHES:
+            if given[name] not in ("true", "false"):
+                raise BenchmarkError(f"{name} must be true or false, but got {given[name]!r}")
+            given[name] = given[name] == "true"
+        del given["cryptoLibPath"]
+        run(Options(**{in_words(name, "_"): value for name, value in given.items()}), typer.echo)
     except (BenchmarkError, RuntimeError, ValueError, OSError) as error:
         typer.echo(f"benchmark failed: {error}", err=True)
         raise typer.Exit(1) from None

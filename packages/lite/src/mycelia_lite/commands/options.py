@@ -10,8 +10,12 @@ import typer
 
 def spellings(name: str) -> tuple[str, str]:
     """`--model-file` and `--modelFile` for modelFile."""
-    kebab = re.sub("[A-Z]", lambda m: f"-{m[0].lower()}", name)
-    return f"--{kebab}", f"--{name}"
+    return f"--{in_words(name, '-')}", f"--{name}"
+
+
+def in_words(name: str, between: str) -> str:
+    """`model-file` for modelFile."""
+    return re.sub("[A-Z]", lambda m: f"{between}{m[0].lower()}", name)
 
 
 def option(name: str, help: str) -> Any:
