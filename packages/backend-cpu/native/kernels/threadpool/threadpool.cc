@@ -1,9 +1,11 @@
 // The host's side of myc_context: a thread pool of the process, pools that hosts make beside it, and one context with a
 // scratch arena per thread.
 //
-// parallel_for hands out the range from one atomic counter, in pieces that shrink with what is left: big at first,
-// the smallest last, so that threads end together and a preempted thread costs one piece, not a barrier.  Idle workers
-// spin shortly, then sleep.  The caller never waits for a worker that has not taken a piece yet.
+// parallel_for gives each thread a part of the range, the same one in every loop of the same length, so that a thread
+// finds in its cache what it wrote in the loop before. It takes its part from the front, in pieces that shrink with what
+// is left of it; who has none left takes pieces from the end of another's part. So threads end together, and a preempted
+// thread costs one piece, not a barrier. Idle workers spin shortly, then sleep. The caller never waits for a worker that
+// has not taken a piece yet.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -36,7 +38,7 @@ constexpr auto kSpin = std::chrono::microseconds(80);  // longer than the end of
 constexpr auto kPreempted = std::chrono::microseconds(400);  // a spin this much too long means: the core was taken away
 constexpr int kRestAfterPreemption = 200;                    // jobs without spinning then
 constexpr int32_t kFixedPieces = 32;  // of every loop when results must not depend on threads
-constexpr int64_t kShare = 3;  // a piece is this part of what each thread has left: balance against bigger pieces
+constexpr int64_t kShare = 2;  // a piece is this part of what is left: balance against bigger pieces
 
 inline void pause_cpu() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -87,10 +89,15 @@ class Pool {
     const int helpers = start_workers(static_cast<int>(limit - 1 < most_pieces - 1 ? limit - 1 : most_pieces - 1));
     body_ = body;
     arg_ = arg;
-    end_ = n;
     grain_ = grain;
-    divisor_ = (helpers + 1) * kShare;
-    next_.store(0, std::memory_order_relaxed);
+    parts_ = helpers + 1;
+    for (int i = 0; i < parts_; ++i) {
+      const int64_t begin = n * i / parts_, end = n * (i + 1) / parts_;
+      part_[i].begin = begin;
+      part_[i].end.store(end, std::memory_order_relaxed);
+      part_[i].left.store(end - begin, std::memory_order_relaxed);
+      part_[i].taken.store(i == 0, std::memory_order_relaxed);
+    }
     open_.store(helpers, std::memory_order_release);  // places for workers; publishes everything above
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     wake(helpers);
@@ -129,7 +136,7 @@ class Pool {
       for (; started_ < n; ++started_)
         workers_.emplace_back([this, seen = epoch_.load(), number = started_ + 1] {
           bind(number);
-          work(seen);
+          work(number, seen);
         });
     } catch (const std::system_error&) {
       return started_;
@@ -147,15 +154,40 @@ class Pool {
     }
   }
 
-  void take_pieces(int32_t worker) {
-    int64_t begin = next_.load(std::memory_order_relaxed);
-    while (begin < end_) {
-      const int64_t left = end_ - begin, share = (left + divisor_ - 1) / divisor_;
-      const int64_t piece = share > grain_ ? share : left < grain_ + grain_ / 2 ? left : grain_;
-      if (!next_.compare_exchange_weak(begin, begin + piece, std::memory_order_relaxed)) continue;
-      body_(arg_, begin, begin + piece, worker);
-      begin = next_.load(std::memory_order_relaxed);
+  // A piece of what is left of a part, 0 if nothing is.
+  int64_t take(std::atomic<int64_t>& left) {
+    int64_t now = left.load(std::memory_order_relaxed);
+    while (now > 0) {
+      const int64_t share = (now + kShare - 1) / kShare;
+      const int64_t piece = share > grain_ ? share : now < grain_ + grain_ / 2 ? now : grain_;
+      if (left.compare_exchange_weak(now, now - piece, std::memory_order_relaxed)) return piece;
     }
+    return 0;
+  }
+
+  void take_pieces(int32_t worker) {
+    Part& own = part_[worker];
+    while (const int64_t piece = take(own.left)) {
+      const int64_t begin = own.begin;
+      own.begin += piece;
+      body_(arg_, begin, begin + piece, worker);
+    }
+    for (int32_t next = 1; next < parts_; ++next) {
+      Part& other = part_[(worker + next) % parts_];
+      while (const int64_t piece = take(other.left)) {
+        const int64_t end = other.end.fetch_sub(piece, std::memory_order_relaxed);
+        body_(arg_, end - piece, end, worker);
+      }
+    }
+  }
+
+  // A part for a worker: the one of its number if it is free, else another; 0 if there is none.
+  int32_t part_for(int number) {
+    for (int i = 0; i < parts_; ++i) {
+      const int at = (number + i) % parts_;
+      if (at != 0 && !part_[at].taken.exchange(true, std::memory_order_relaxed)) return at;
+    }
+    return 0;
   }
 
   void bind(int number) {
@@ -170,7 +202,7 @@ class Pool {
 #endif
   }
 
-  void work(uint64_t seen) {
+  void work(int number, uint64_t seen) {
     inside_parallel = true;
     for (;;) {
       seen = wait_for_job(seen);
@@ -220,9 +252,15 @@ class Pool {
   // The job; written before open_ has places, read by workers that took one.
   Body body_ = nullptr;
   void* arg_ = nullptr;
-  int64_t end_ = 0, grain_ = 1, divisor_ = 1;
+  int64_t grain_ = 1;
+  struct alignas(64) Part {
+    int64_t begin;  // its owner's alone
+    std::atomic<int64_t> end, left;  // whoever takes a piece from the end has taken it from `left` before
+    std::atomic<bool> taken;
+  };
+  Part part_[kMaxThreads];
+  int32_t parts_ = 1;
   alignas(64) std::atomic<uint64_t> epoch_{0};
-  alignas(64) std::atomic<int64_t> next_{0};
   alignas(64) std::atomic<int> open_{0};
   std::atomic<int> active_{0};
 

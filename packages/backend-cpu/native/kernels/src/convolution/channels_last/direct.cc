@@ -216,6 +216,8 @@ struct Block {
   }
 };
 
+constexpr int kFewTiles = 4;  // of pixels, for which weights come into the cache
+
 int32_t multiply(const myc_call* call, Product& p) {
   p.pixels = p.n * p.axis[0].outputs * p.axis[1].outputs;
   if (p.pixels == 0 || p.columns == 0) return MYC_OK;
@@ -231,7 +233,12 @@ int32_t multiply(const myc_call* call, Product& p) {
     p.is_matrix &= axis.taps == 1 && axis.offset0 == 0 && axis.in_step == 1 && axis.outputs == axis.in_size;
   }
   p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, kDepth));
-  const int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
+  int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
+  // Threads share the pixels, as most other kernels do, so that each has in its cache what it made before; not where
+  // the weights, which all of them read then, are more than what would go from cache to cache.
+  const int64_t weights = p.k_total * p.columns * p.group, moved = p.n * p.axis[0].in_size * p.axis[1].in_size * p.depth * p.group + p.pixels * p.columns * p.group / 2;
+  if (const int64_t workers = max_workers(call); workers > 1 && weights < moved)
+    most = min(most, max(ceil_div(p.pixels, workers), int64_t{kFewTiles} * kTileRows));
   p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
   const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);
   const int64_t column_blocks = ceil_div(p.columns, kTileColumns) * p.group;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kSetFloats = 192 * 1024;     // of V
 constexpr int64_t kProductFloats = 64 * 1024;  // of M
+constexpr int64_t kSharedFloats = 320 * 1024;  // of weights that threads do not divide
 constexpr int64_t kSkew =
     16;  // floats between the planes of V and M: planes a power of two apart would share cache sets
 
@@ -39,14 +40,18 @@ struct Tiling {
   int64_t v_plane, m_plane;
   int64_t blocks, group;  // column blocks, and how many of them at a time
   int64_t size_line;      // of a line of magnitudes
+  bool shares_sets;       // threads do
 
   // Neither `out` nor the channels are empty.
-  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_)
+  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_, int64_t workers)
       : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
     high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
     width = round_up(s.c, kLanes);
     const int64_t most = max<int64_t>(2 * kTileRows, kSetFloats / (kPlanes * width + 1));
-    set = ceil_div(tiles, ceil_div(tiles, most));
+    int64_t sets = ceil_div(tiles, most);
+    shares_sets = workers > 1 && kPlanes * s.c * s.o <= kSharedFloats && tiles >= workers * 2 * kTileRows;
+    if (shares_sets) sets = round_up(sets, workers);
+    set = ceil_div(tiles, sets);
     v_plane = set * width + kSkew;
     blocks = ceil_div(s.o, kTileColumns);
     const int64_t fits = max<int64_t>(1, kProductFloats / (kPlanes * set * kTileColumns));
@@ -208,7 +213,52 @@ struct Tiling {
     }
   }
 
-  int32_t run(const myc_call* call) const {
+  // Column blocks [begin, end) of the results of tiles [first, first + count).
+  void finish(int64_t first, int64_t count, const bool* plain, int64_t begin, int64_t end, const float* v,
+              float* product) const {
+    for (int64_t q = begin; q < end; q += group) {
+      const int64_t stop = min(end, q + group), ld = (stop - q) * kTileColumns;
+      multiply(v, count, q, stop, product);
+      for (int64_t t = 0; t < count; ++t) {
+        if (plain[first + t]) continue;
+        transform_output(first + t, product + t * ld, q * kTileColumns, min(s.o, stop * kTileColumns));
+      }
+    }
+  }
+
+  // V of a tile, if its pixels may be mixed.
+  void begin(int64_t tile, const int32_t* size, bool* plain, float* v) const {
+    plain[tile] = !has_similar_magnitude(tile, size);
+    if (!plain[tile]) transform_input(tile, v);
+  }
+
+  static bool all(const bool* plain, int64_t count) {
+    return std::all_of(plain, plain + count, [](bool p) { return p; });
+  }
+
+  // Threads share the sets, each with V of its own: for weights that stay in the cache of each.
+  int32_t run_sets(const myc_call* call) const {
+    Scratch scratch(call);
+    const int64_t sets = ceil_div(tiles, set), v_floats = kPlanes * v_plane, m_floats = kPlanes * m_plane;
+    float* memory = scratch.take<float>((v_floats + m_floats) * max_workers(call));
+    int32_t* size = scratch.take<int32_t>((1 + s.n * s.in[0]) * size_line);
+    bool* plain = scratch.take<bool>(tiles);
+    if (!memory || !size || !plain) return MYC_E_MEMORY;
+    memset(size, 0, size_line * sizeof(int32_t));
+    parallel_rows(call, s.n * s.in[0], s.in[1] * s.c * 4, [&](int64_t i) { measure(i, size); });
+    parallel_for_worker(call, sets, 1, [&](int64_t from, int64_t to, int32_t worker) {
+      float* v = memory + worker * (v_floats + m_floats);
+      for (int64_t first = from * set; first < min(tiles, to * set); first += set) {
+        const int64_t count = min(set, tiles - first);
+        for (int64_t t = 0; t < count; ++t) begin(first + t, size, plain, v + t * width);
+        if (!all(plain + first, count)) finish(first, count, plain, 0, blocks, v, v + v_floats);
+      }
+    });
+    return run_plain(call, plain);
+  }
+
+  // Threads share the columns of each set, and so the weights.
+  int32_t run_columns(const myc_call* call) const {
     Scratch scratch(call);
     float* v = scratch.take<float>(kPlanes * v_plane);
     float* products = scratch.take<float>(kPlanes * m_plane * max_workers(call));
@@ -220,29 +270,19 @@ struct Tiling {
       const int64_t count = min(set, tiles - first), lines = lines_until(first + count - 1);
       parallel_rows(call, lines - seen, s.in[1] * s.c * 4, [&](int64_t i) { measure(seen + i, size); });
       seen = lines;
-      parallel_rows(call, count, kPlanes * width * 8, [&](int64_t t) {
-        plain[first + t] = !has_similar_magnitude(first + t, size);
-        if (!plain[first + t]) transform_input(first + t, v + t * width);
-      });
-      if (std::all_of(plain + first, plain + first + count, [](bool p) { return p; })) continue;
+      parallel_rows(call, count, kPlanes * width * 8, [&](int64_t t) { begin(first + t, size, plain, v + t * width); });
+      if (all(plain + first, count)) continue;
       // A share is one column block or more; where it is cut does not change a result.
       const int64_t work = kPlanes * count * s.c * kTileColumns;
       parallel_for_worker(call, blocks, (int64_t{1} << 20) / (work + 1) + 1,
-                          [&](int64_t begin, int64_t end, int32_t worker) {
-                            float* product = products + worker * kPlanes * m_plane;
-                            for (int64_t q = begin; q < end; q += group) {
-                              const int64_t stop = min(end, q + group), ld = (stop - q) * kTileColumns;
-                              multiply(v, count, q, stop, product);
-                              for (int64_t t = 0; t < count; ++t) {
-                                if (plain[first + t]) continue;
-                                transform_output(first + t, product + t * ld, q * kTileColumns,
-                                                 min(s.o, stop * kTileColumns));
-                              }
-                            }
+                          [&](int64_t from, int64_t to, int32_t worker) {
+                            finish(first, count, plain, from, to, v, products + worker * kPlanes * m_plane);
                           });
     }
     return run_plain(call, plain);
   }
+
+  int32_t run(const myc_call* call) const { return shares_sets ? run_sets(call) : run_columns(call); }
 
   // Tiles that were left out, those side by side at once.
   int32_t run_plain(const myc_call* call, const bool* plain) const {
@@ -265,7 +305,8 @@ struct Tiling {
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
                            const float* packed, const ConvEpilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
-  return size == 4 ? Tiling<4>(s, x, packed, e, y).run(call) : Tiling<6>(s, x, packed, e, y).run(call);
+  return size == 4 ? Tiling<4>(s, x, packed, e, y, max_workers(call)).run(call)
+                   : Tiling<6>(s, x, packed, e, y, max_workers(call)).run(call);
 }
 
 }  // namespace mycelia::MYC_ISA
