@@ -194,11 +194,16 @@ def test_nan_stays_where_its_window_reaches():
     assert got.sum() == 4 * 4
 
 
+@pytest.mark.parametrize(
+    "image, channels",
+    [((23, 19), (70, 90)), ((61, 50), (16, 40)), ((9, 9), (160, 130))],
+    ids=["more-weights", "more-pixels", "few-tiles"],
+)
 @pytest.mark.parametrize("algorithm", ["direct", *WINOGRAD])
-def test_results_do_not_depend_on_the_number_of_threads(algorithm):
+def test_results_do_not_depend_on_the_number_of_threads(algorithm, image, channels):
     how = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1)
-    rng, x, w = drawn(2, (23, 19), 70, 90, (3, 3))
-    bias = rng.uniform(-1, 1, 90)
+    rng, x, w = drawn(2, image, *channels, (3, 3))
+    bias = rng.uniform(-1, 1, channels[1])
     before, results = _native.threads(), []
     for count in (1, 2, 3, 5):
         _native.set_threads(count)

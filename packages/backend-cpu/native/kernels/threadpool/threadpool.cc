@@ -209,8 +209,7 @@ class Pool {
       if (stop_.load(std::memory_order_relaxed)) return;
       active_.fetch_add(1, std::memory_order_seq_cst);
       // Between joining and this check the job may have ended; a job that began meanwhile is as good.
-      const int place = open_.fetch_sub(1, std::memory_order_seq_cst);
-      if (place > 0) take_pieces(place);
+      if (open_.fetch_sub(1, std::memory_order_seq_cst) > 0) take_pieces(part_for(number));
       active_.fetch_sub(1, std::memory_order_seq_cst);
     }
   }

@@ -236,8 +236,8 @@ int32_t multiply(const myc_call* call, Product& p) {
   int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
   // Threads share the pixels, as most other kernels do, so that each has in its cache what it made before; not where
   // the weights, which all of them read then, are more than what would go from cache to cache.
-  const int64_t weights = p.k_total * p.columns * p.group, moved = p.n * p.axis[0].in_size * p.axis[1].in_size * p.depth * p.group + p.pixels * p.columns * p.group / 2;
-  if (const int64_t workers = max_workers(call); workers > 1 && weights < moved)
+  const int64_t workers = max_workers(call), inputs = p.n * p.axis[0].in_size * p.axis[1].in_size;
+  if (workers > 1 && p.k_total * p.columns < inputs * p.depth + p.pixels * p.columns / 2)
     most = min(most, max(ceil_div(p.pixels, workers), int64_t{kFewTiles} * kTileRows));
   p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
   const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);

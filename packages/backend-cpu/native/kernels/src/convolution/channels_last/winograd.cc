@@ -43,7 +43,8 @@ struct Tiling {
   bool shares_sets;       // threads do
 
   // Neither `out` nor the channels are empty.
-  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_, int64_t workers)
+  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_,
+         int64_t workers)
       : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
     high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
     width = round_up(s.c, kLanes);
