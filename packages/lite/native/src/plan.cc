@@ -126,6 +126,7 @@ int Planner::view(int value, std::vector<int64_t> shape) {
 }
 
 int Planner::turned(int value, const std::vector<int>& order) {
+  if (!ok()) return 0;
   const Type t = type(value);
   Type out{t.dtype, {}};
   myc_transpose_attrs attributes{};

@@ -155,7 +155,7 @@ class Model:
         """
         found = runtime.library().MSModelGetOutputsByNodeName(self._handle, name.encode()).list()
         if not found:
-            raise RuntimeError(runtime.library().MSGetLastError().decode())
+            raise RuntimeError(runtime.reason())
         return [Tensor._of(h, self) for h in found]
 
     def update_weights(self, weights: Sequence[Tensor]) -> None:
@@ -173,8 +173,8 @@ class Model:
         """
         found = runtime.library().MSModelGetInfo(self._handle, key.encode())
         if found is None:
-            raise RuntimeError(runtime.library().MSGetLastError().decode())
-        return found.decode()
+            raise RuntimeError(runtime.reason())
+        return runtime.text(found)
 
     def time_runs(self, warm_up: int, loops: int) -> list[float]:
         """Milliseconds of each of `loops` runs on what the inputs hold, after `warm_up` others."""
@@ -188,7 +188,9 @@ class Model:
         runtime.check(library.MSModelProfile(self._handle, 0, None, ctypes.byref(count)))
         nodes = (runtime.NodeProfile * count.value)()
         runtime.check(library.MSModelProfile(self._handle, loops, nodes, ctypes.byref(count)))
-        return [(n.node_name.decode(), n.node_type.decode(), n.milliseconds, n.calls) for n in nodes]
+        return [
+            (runtime.text(n.node_name), runtime.text(n.node_type), n.milliseconds, n.calls) for n in nodes
+        ]
 
 
 class _Call:
@@ -202,7 +204,7 @@ class _Call:
     def _run(self, user: object, inputs: object, outputs: object, node: object) -> bool:
         try:
             tensors = [[Tensor._of(h, self) for h in array.list()] for array in (inputs, outputs)]
-            return bool(self._function(*tensors, node.node_name.decode(), node.node_type.decode()))
+            return bool(self._function(*tensors, runtime.text(node.node_name), runtime.text(node.node_type)))
         except BaseException as error:  # told when the library has returned
             self.raised = error
             return False

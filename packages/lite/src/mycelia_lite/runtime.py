@@ -158,7 +158,17 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
+def text(found: bytes) -> str:
+    """A text of the library: names come from the file, which may hold any bytes."""
+    return found.decode("utf-8", "backslashreplace")
+
+
+def reason() -> str:
+    """Why the thread's last call failed."""
+    return text(library().MSGetLastError())
+
+
 def check(status: int) -> None:
     """Raise RuntimeError with the code and the reason unless a call succeeded."""
     if status:
-        raise RuntimeError(f"{library().MSGetLastError().decode()} (code {status})")
+        raise RuntimeError(f"{reason()} (code {status})")

@@ -38,7 +38,7 @@ class Tensor:
         sizes = (ctypes.c_int64 * len(shape or ()))(*(shape or ()))
         self._handle = runtime.library().MSTensorCreate(b"", dtype, sizes, len(sizes), None, 0)
         if not self._handle:
-            raise RuntimeError(runtime.library().MSGetLastError().decode())
+            raise RuntimeError(runtime.reason())
         self._owner = None
 
     @classmethod
@@ -54,7 +54,7 @@ class Tensor:
     @property
     def name(self) -> str:
         """Its name in the model; empty for one made by hand."""
-        return runtime.library().MSTensorGetName(self._handle).decode()
+        return runtime.text(runtime.library().MSTensorGetName(self._handle))
 
     @name.setter
     def name(self, name: str) -> None:
@@ -118,7 +118,7 @@ class Tensor:
     def _elements(self) -> int:
         address = runtime.library().MSTensorGetMutableData(self._handle)
         if address is None:
-            raise RuntimeError(runtime.library().MSGetLastError().decode())
+            raise RuntimeError(runtime.reason())
         return address
 
     def __repr__(self) -> str:

@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mycelia as ms
 import mycelia_lite as mslite
 from mycelia import nn, ops
 from mycelia_lite.converter import convert
+from mycelia_lite.format import encode, write
 
-LOAD = """
-import random, resource, sys
-from pathlib import Path
-import mycelia_lite as mslite
+from .test_stages import File, looper, recursion, reshaper
 
-source, start, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-good = source.read_bytes()
-resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))
-told = ran = 0
-for number in range(start, start + count):
-    rand, data = random.Random(number), bytearray(good)
-    kind = rand.randrange(4)
-    if kind == 0:
-        del data[rand.randrange(len(data)):]
-    elif kind == 1:
-        for _ in range(rand.choice((1, 2, 8))):
-            data[rand.randrange(len(data))] ^= 1 << rand.randrange(8)
-    elif kind == 2:  # offsets and lengths
-        place = rand.randrange(len(data) // 4) * 4
-        value = rand.choice((0, 1, 2**31 - 1, 2**32 - 1, len(data), rand.getrandbits(32)))
-        data[place:place + 4] = value.to_bytes(4, "little")
-    else:  # of the tables, which stand in front
-        place = rand.randrange(min(len(data), 6000))
-        data[place] = rand.choice((0, 1, 127, 128, 255))
-    path = source.with_name(f"damaged-{start}.ms")
-    path.write_bytes(data)
-    model = mslite.Model()
-    try:
-        model.build_from_file(path)
-        inputs = model.get_inputs()
-        if any(-1 in t.shape for t in inputs):
-            model.resize(inputs, [[2 if n == -1 else n for n in t.shape] for t in inputs])
-        model.predict(inputs)
-        ran += 1
-    except RuntimeError as error:
-        assert str(error).strip(), number
-        told += 1
-print(told, ran)
-"""
+RUNNER = Path(__file__).parents[1] / "fuzz" / "run_damaged.py"
+AT_ONCE = 100  # mutations for one seed
 
 
 class Many(nn.Cell):
@@ -89,15 +57,71 @@ def small(request, lenet, write_mindir, tmp_path_factory):
     return Path(convert(mslite.FmkType.MINDIR, source, str(folder / request.param)).path)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux")
-@pytest.mark.fuzz(4)
-def test_damaged_files_are_told_or_run(small, seed):
+@pytest.fixture(scope="module")
+def with_subgraphs(tmp_path_factory):
+    """Files with data-dependent shapes, branches, loops and calls."""
+    folder = tmp_path_factory.mktemp("subgraphs")
+    made = []
+    for name, file in (("shape", reshaper()), ("loop", looper()), ("calls", recursion(File()))):
+        made.append(folder / f"{name}.ms")
+        write(made[-1], file.root())
+    return made
+
+
+def run_damaged(files, seed):
+    """How many of the mutations were refused, and how many ran, in a process with little memory."""
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, str(small), str(seed * 100), "100"],
+        [sys.executable, RUNNER, str(seed * AT_ONCE), str(AT_ONCE), *files],
         capture_output=True,
         text=True,
         timeout=300,
+        env={**os.environ, "LIMIT": str(1 << 31)},
     )
-    assert done.returncode == 0, f"mutations from {seed * 100}: {done.stderr[-2000:]}"
+    assert done.returncode == 0, f"mutations from {seed * AT_ONCE}: {done.stderr[-2000:]}"
     told, ran = map(int, done.stdout.split())
-    assert told + ran == 100 and told > 10
+    assert told + ran == AT_ONCE
+    return told, ran
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux")
+@pytest.mark.fuzz(4)
+def test_damaged_files_are_told_or_run(small, seed):
+    told, _ = run_damaged([small], seed)
+    assert told > 10
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux")
+@pytest.mark.fuzz(2)
+def test_damaged_subgraphs_are_told_or_run(with_subgraphs, seed):
+    told, ran = run_damaged(with_subgraphs, seed)
+    assert told > 10 and ran > 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "axes", "dims"),
+    [("ExpandDims", [3, 3], [2, 3]), ("Unsqueeze", [2, 2], [4])],
+)
+def test_an_axis_that_is_inserted_twice_is_refused(tmp_path, kind, axes, dims):
+    file = File()
+    file.tensor("x", dims=dims)
+
+    def make():
+        if kind == "Unsqueeze":
+            file.node(kind, ["x"], ["y"], axis=axes)
+        else:
+            file.node(kind, ["x", file.constant("axes", np.array(axes, np.int32))], ["y"])
+
+    file.graph(["x"], ["y"], make)
+    with pytest.raises(RuntimeError, match=r"named twice"):
+        file.model(tmp_path / "m.ms")
+
+
+def test_names_that_are_no_text_are_shown(tmp_path):
+    file = File()
+    file.tensor("namesake", dims=[2])
+    file.graph(["namesake"], ["y"], lambda: file.node("Abs", ["namesake"], ["y"]))
+    path = tmp_path / "m.ms"
+    path.write_bytes(bytes(encode(file.root())).replace(b"namesake", b"name\xff\x80ke"))
+    model = mslite.Model()
+    model.build_from_file(path)
+    assert model.get_inputs()[0].name == "name\\xff\\x80ke"

@@ -10,6 +10,8 @@ using namespace schema;
 
 namespace {
 
+constexpr int64_t kMostPlaces = int64_t{1} << 26;  // that are listed in a constant
+
 // The numbers of an input; with `given` false none.
 std::vector<int64_t> argument(Planner& p, size_t i, const char* what) {
   if (!p.ok()) return {};
@@ -125,7 +127,8 @@ CUSTOM(pad) {  // x, pads, then the element and axes as `given` says; mode 0 con
     const int axis = axis_of(p, axes[i], type.rank());
     if (!p.ok()) return;
     const int64_t before = pads[i], after = pads[i + axes.size()], n = type.shape[axis];
-    const bool fits = std::abs(before) < kMostSize && std::abs(after) < kMostSize && n + before + after >= 0 && n + before >= 0 && n + after >= 0;
+    const auto small = [](int64_t pad) { return -kMostSize < pad && pad < kMostSize; };
+    const bool fits = small(before) && small(after) && n + before + after >= 0 && n + before >= 0 && n + after >= 0;
     if (!fits || moved.pads.v[2 * axis] || moved.pads.v[2 * axis + 1] || (mode && n == 0) ||
         (mode == 1 && (before >= std::max<int64_t>(n, 1) || after >= std::max<int64_t>(n, 1)))) {
       p.fail(kOperatorAttribute, "pads of " + std::to_string(before) + " and " + std::to_string(after) + " along axis " + std::to_string(axis) + " of " + text_of(type));
@@ -134,6 +137,10 @@ CUSTOM(pad) {  // x, pads, then the element and axes as `given` says; mode 0 con
     moved.pads.v[2 * axis] = before, moved.pads.v[2 * axis + 1] = after;
     out.shape[axis] = n + before + after;
     if (!mode || (!before && !after)) continue;
+    if (out.shape[axis] > kMostPlaces) {
+      p.fail(kNotSupported, std::to_string(out.shape[axis]) + " places along axis " + std::to_string(axis) + ", which a constant would list");
+      return;
+    }
     std::vector<int64_t> places(static_cast<size_t>(out.shape[axis]));
     for (int64_t k = 0; k < out.shape[axis]; ++k) {
       const int64_t at = k - before;

@@ -11,6 +11,7 @@ namespace {
 
 // Blocks of rows of a [.., rows, ..] value along its first axis, in another order.
 int reordered(Planner& p, int value, const std::vector<int>& order) {
+  if (!p.ok()) return 0;
   const Type type = p.type(value);
   const int64_t rows = type.shape[0] / static_cast<int64_t>(order.size());
   std::vector<int> blocks;
@@ -20,6 +21,7 @@ int reordered(Planner& p, int value, const std::vector<int>& order) {
 
 // One of the slices of a value along its first axis, without that axis.
 int slice_of(Planner& p, int value, int64_t index) {
+  if (!p.ok()) return 0;
   const Type type = p.type(value);
   return p.view(sliced_along(p, value, 0, index, 1), {type.shape.begin() + 1, type.shape.end()});
 }
@@ -87,7 +89,7 @@ OPERATOR(LSTM) {
     outputs[0].push_back(p.view(made[0], {steps, 1, batch, hidden}));
     for (int k : {1, 2}) outputs[k].push_back(p.view(made[k], {1, batch, hidden}));
   }
-  for (size_t k = 0; k < std::min<size_t>(3, p.node().outputs.size()); ++k) {
+  for (size_t k = 0; p.ok() && k < std::min<size_t>(3, p.node().outputs.size()); ++k) {
     const int64_t axis = k ? 0 : 1;
     Type out = p.type(outputs[k][0]);
     out.shape[axis] = directions;

@@ -91,10 +91,9 @@ void inserted(Planner& p, std::vector<int64_t> axes) {
   std::vector<int64_t> shape = type.shape;
   for (int64_t& axis : axes) axis = axis_of(p, axis, rank);
   std::sort(axes.begin(), axes.end());
-  for (size_t i = 0; i < axes.size() && p.ok(); ++i) {
-    if (i && axes[i] == axes[i - 1]) p.fail(kOperatorAttribute, "axis " + std::to_string(axes[i]) + " is named twice");
-    shape.insert(shape.begin() + axes[i], 1);
-  }
+  if (const auto twice = std::adjacent_find(axes.begin(), axes.end()); twice != axes.end())
+    p.fail(kOperatorAttribute, "axis " + std::to_string(*twice) + " is named twice");
+  for (size_t i = 0; i < axes.size() && p.ok(); ++i) shape.insert(shape.begin() + axes[i], 1);
   if (p.ok()) p.set_output(0, p.view(p.input(0), std::move(shape)));
 }
 

@@ -25,6 +25,7 @@ from mycelia_lite.format import Table
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _NCHW, _NHWC, KHWC = 0, 1, 7  # Tensor.format
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_LARGEST = 2**31 - 1  # size of a tensor in the file
 _LOOKED_AT = 4096  # bytes by which constants are told apart before they are compared
 LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
 
@@ -53,6 +54,8 @@ class Writer:
 
     def first(self, value: Value) -> int:
         """The tensor of a value as core has it."""
+        if value is None:
+            raise self.fail("an input is missing")
         if value in self._first:
             return self._first[value]
         if value.is_constant:
@@ -67,6 +70,8 @@ class Writer:
     def last(self, value: Value) -> int:
         """The tensor of an image value with the channels last."""
         if value not in self._last:
+            if len(value.type.shape) != 4:
+                raise self.fail(f"an image [N, C, H, W] is expected, not {value.type}")
             n, c, h, w = value.type.shape
             if value.is_constant:
                 array = np.ascontiguousarray(value.constant.asnumpy().transpose(TO_LAST))
@@ -132,11 +137,11 @@ class Writer:
 
     def step_cast(self, tensor: int, type: TensorType, shape: Sequence[int]) -> int:
         """A tensor in the dtype of `type`."""
-        return self.step(Table("Cast"), [tensor, self._dtype(type)], type, shape)
+        return self.step(Table("Cast"), [tensor, self.dtype_of(type)], type, shape)
 
     def step_to(self, tensor: int, dtype: np.dtype, shape: Sequence[int]) -> int:
         """A tensor in a dtype of NumPy."""
-        kind = self.constant(np.asarray(int(DataType.of(np.dtype(dtype))), np.int32))
+        kind = self.constant(np.asarray(_kind(np.dtype(dtype)), np.int32))
         return self.step(Table("Cast"), [tensor, kind], dtype, shape)
 
     def anyhow(self, value: Value, axis: int) -> tuple[int, int]:
@@ -147,10 +152,10 @@ class Writer:
 
     def cast(self, value: Value, tensor: int) -> None:
         """Let `value` be what `tensor` holds, in its own dtype."""
-        if self.tensors[tensor].dataType == int(DataType.of(_numpy(value.type))):
+        if self.tensors[tensor].dataType == _kind(_numpy(value.type)):
             self.alias(value, tensor)
         else:
-            self.emit(value, Table("Cast"), [tensor, self._dtype(value.type)])
+            self.emit(value, Table("Cast"), [tensor, self.dtype_of(value.type)])
 
     def numbers(self) -> dict[Value, tuple[int, bool]]:
         """The number of the tensor of each value, and whether its channels are last."""
@@ -159,8 +164,9 @@ class Writer:
     def rank(self, tensor: int) -> int:
         return len(self.tensors[tensor].dims)
 
-    def _dtype(self, type: TensorType) -> int:
-        return self.constant(np.asarray(int(DataType.of(_numpy(type))), np.int32))
+    def dtype_of(self, type: TensorType) -> int:
+        """The number of a dtype, as Cast takes it."""
+        return self.constant(np.asarray(_kind(_numpy(type)), np.int32))
 
     def alias(self, value: Value, tensor: int, last: bool = False) -> None:
         """Let `value` be what `tensor` holds, with the channels last or as core has it."""
@@ -169,6 +175,8 @@ class Writer:
     def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
         """An error that names the node at work."""
         node = self._node
+        if node is None:
+            return ConversionError(code, why)
         place = f" at {node.location}" if node.location else ""
         return ConversionError(code, f"op '{node.op.name}'{place}: {why}")
 
@@ -318,8 +326,9 @@ class Writer:
 
     def _tensor(self, name: str, dtype: np.dtype, shape: Sequence[int], format: int) -> Table:
         dims = [-1 if type(n) is not int else n for n in shape]
-        kind = int(DataType.of(dtype))
-        return Table("Tensor", nodeType=_VARIABLE, dataType=kind, dims=dims, format=format, name=name)
+        if any(n > _LARGEST for n in dims):
+            raise self.fail(f"'{name}' has the shape {dims}, but sizes are {_LARGEST} at most in .ms files")
+        return Table("Tensor", nodeType=_VARIABLE, dataType=_kind(dtype), dims=dims, format=format, name=name)
 
     def _added(self, table: Table) -> int:
         self.tensors.append(table)
@@ -344,6 +353,16 @@ class Writer:
 
 def _attribute(name: str, array: np.ndarray) -> Table:
     return Table("Attribute", name=name, data=np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def _kind(dtype: np.dtype) -> int:
+    """The file's number of a dtype.  Errors: ConversionError if it has none."""
+    try:
+        return int(DataType.of(dtype))
+    except TypeError:
+        raise ConversionError(
+            Code.NOT_SUPPORT, f"values of {dtype} cannot be written to a .ms file"
+        ) from None
 
 
 def _numpy(type: TensorType) -> np.dtype:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import mycelia as ms
+from mycelia import errors
 from mycelia.io.capture import capture
 from mycelia.ir import TensorType, Value
 from mycelia.ir.walk import substitute
@@ -29,7 +30,7 @@ def load(
     """
     try:
         model = ms.load(path, **({"dec_key": key, "dec_mode": mode} if key else {}))
-    except (ValueError, OSError, ImportError) as error:
+    except (errors.MyceliaError, ValueError, OSError, ImportError) as error:
         raise ConversionError(Code.GRAPH_FILE_ERROR, str(error)) from error
     known = [name for name, *_ in model.inputs]
     require_inputs(known, input_shapes)
@@ -39,7 +40,7 @@ def load(
         inputs.append(ms.Tensor(shape=[None if n < 0 else n for n in wanted], dtype=dtype))
     try:
         found = capture(ms.nn.GraphCell(model), inputs)
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (errors.MyceliaError, ValueError, TypeError, NotImplementedError) as error:
         raise ConversionError(Code.NOT_SUPPORT, f"{path}: {error}") from error
     graph = found["graph"]
     weights = found["weights"]

@@ -7,7 +7,6 @@ import numpy as np
 from mycelia.ir import Node, Value
 from mycelia_lite.converter.rules.table import in_layout, rule
 from mycelia_lite.converter.writer import TO_LAST, Writer
-from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 
 _ACTIVATIONS = {
@@ -55,8 +54,7 @@ def _clip(w: Writer, node: Node) -> None:
 
 @rule("cast")
 def _cast(w: Writer, node: Node) -> None:
-    dtype = int(DataType.of(np.dtype(node.outputs[0].type.dtype.np)))
-    _of_one(w, node, Table("Cast"), w.constant(np.asarray(dtype, np.int32)))
+    _of_one(w, node, Table("Cast"), w.dtype_of(node.outputs[0].type))
 
 
 def _of_one(w: Writer, node: Node, primitive: Table, *more: int) -> None:

@@ -69,7 +69,10 @@ class Call(NodeCall):
 
     def get(self, name: str, default: Any = None) -> Any:
         self.read.add(name)
-        return self.attributes.get(name, default)
+        value = self.attributes.get(name, default)
+        if value is None and name in self.attributes:
+            raise self.attribute(name, "must have a value")
+        return value
 
     def need(self, name: str) -> Any:
         """An attribute without a default."""
