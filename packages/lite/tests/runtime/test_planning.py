@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mycelia_lite as mslite
 from mycelia_lite.format import write
 
+from ..converter.optimise.random_graphs import Graph
+from ..converter.optimise.small_models import agree, values
 from .test_programs import compiled
 from .test_stages import File, run
 
@@ -82,3 +85,34 @@ def test_a_model_that_ends_in_a_call_runs_again(tmp_path, rows):
         np.testing.assert_allclose(
             model.predict(model.get_inputs())[0].get_data_to_numpy(), expected, rtol=1e-5
         )
+
+
+def on_threads(path, threads, lanes, arrays, watched=False):
+    context = mslite.Context()
+    context.cpu.thread_num, context.cpu.inter_op_parallel_num = threads, lanes
+    model = mslite.Model()
+    model.build_from_file(path, context=context)
+    found = []
+    for given in arrays:
+        for tensor, array in zip(model.get_inputs(), given):
+            tensor.set_data_from_numpy(array)
+        before = (
+            (lambda *node: True) if watched else None
+        )  # who watches sees each node, so that none are joined
+        found.append([t.get_data_to_numpy() for t in model.predict(model.get_inputs(), before=before)])
+    return found
+
+
+@pytest.mark.fuzz(30)
+def test_random_graphs_run_alike_however_they_run(seed, tmp_path):
+    model = Graph(seed).grow(14)
+    first = values(model, seed)
+    if seed % 3 == 0:
+        for array in first:
+            array.reshape(-1)[:: max(array.size // 4, 1)] = np.nan
+    arrays = [first, [0.5 * a for a in first], first]
+    write(tmp_path / "m.ms", model)
+    expected = on_threads(tmp_path / "m.ms", 1, 1, arrays, watched=True)
+    for threads, lanes in ((1, 1), (3, 2)):
+        for one, other in zip(expected, on_threads(tmp_path / "m.ms", threads, lanes, arrays)):
+            agree(one, other, 1e-4)
