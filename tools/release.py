@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r'(?m)^version = "([^"]+)"$')
-REQUIREMENT = re.compile(r'"mycelia-([a-z-]+)(\[[a-z,-]+\])?~=([^"]+)"')
+REQUIREMENT = re.compile(r'"mycelia-([a-z-]+)(\[[a-z,-]+\])?~=([^";]+)(;[^"]*)?"')
 
 
 def projects() -> list[Path]:
@@ -46,9 +46,10 @@ def problems() -> list[str]:
 def bump(version: str) -> None:
     if not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", version):
         sys.exit(f"release: {version!r} is not a version such as 0.2.0 or 0.2.0rc1")
+    asks = f"~={compatible(version)}"
     for path in projects():
         text = VERSION.sub(f'version = "{version}"', path.read_text(), count=1)
-        text = REQUIREMENT.sub(lambda m: f'"mycelia-{m[1]}{m[2] or ""}~={compatible(version)}"', text)
+        text = REQUIREMENT.sub(lambda m: f'"mycelia-{m[1]}{m[2] or ""}{asks}{m[4] or ""}"', text)
         path.write_text(text)
         print(f"release: {path.relative_to(ROOT)} is {version}")
 

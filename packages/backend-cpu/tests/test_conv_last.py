@@ -194,20 +194,36 @@ def test_nan_stays_where_its_window_reaches():
     assert got.sum() == 4 * 4
 
 
-@pytest.mark.parametrize(
-    "image, channels",
-    [((23, 19), (70, 90)), ((61, 50), (16, 40)), ((9, 9), (160, 130))],
-    ids=["more-weights", "more-pixels", "few-tiles"],
-)
-@pytest.mark.parametrize("algorithm", ["direct", *WINOGRAD])
-def test_results_do_not_depend_on_the_number_of_threads(algorithm, image, channels):
-    how = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1)
-    rng, x, w = drawn(2, image, *channels, (3, 3))
-    bias = rng.uniform(-1, 1, channels[1])
+def _bits_with(counts, compute):
+    """`compute()` with each number of threads."""
     before, results = _native.threads(), []
-    for count in (1, 2, 3, 5):
-        _native.set_threads(count)
-        results.append(native(x, w, bias, algorithm=algorithm, activation="silu", **how))
-    _native.set_threads(before)
-    for other in results[1:]:
-        np.testing.assert_array_equal(other, results[0])
+    try:
+        for count in counts:
+            _native.set_threads(count)
+            results.append(compute())
+    finally:
+        _native.set_threads(before)
+    return results
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("algorithm", ["direct", *WINOGRAD])
+def test_bits_do_not_depend_on_the_number_of_threads(algorithm, seed):
+    rng = np.random.default_rng(seed)
+    side = 3 if algorithm != "direct" else int(rng.choice([1, 3, 5]))
+    stride = 1 if algorithm != "direct" else int(rng.integers(1, 3))
+    pads = tuple(int(p) for p in rng.integers(0, side // 2 + 1, 4))
+    n, c, o = (
+        int(rng.integers(1, 5)),
+        int(rng.choice([3, 8, 16, 40, 70])),
+        int(rng.choice([7, 16, 24, 48, 64, 96])),
+    )
+    size = tuple(int(e) for e in rng.integers(side, 40, 2))
+    how = dict(stride=(stride, stride), pad=pads, dilation=(1, 1), group=1)
+    _, x, w = drawn(n, size, c, o, (side, side), seed=seed)
+    bias = rng.uniform(-1, 1, o)
+    first, *others = _bits_with(
+        (1, 2, 3, 4, 7), lambda: native(x, w, bias, algorithm=algorithm, activation="relu", **how)
+    )
+    for other in others:
+        np.testing.assert_array_equal(other, first)

@@ -19,6 +19,7 @@
 namespace mycelia::MYC_ISA {
 
 constexpr int64_t kWideRows = 3, kWideDepth = 192;  // of tiles two blocks wide, see run_wide_strip
+constexpr int64_t kCutRows = 16;  // from here on all rows sum up in the same order, however many there are
 constexpr int64_t kPackedColumns = 16;  // of a panel; one format for all instruction sets, half a tile, one or two
 
 // Functions that may follow a product; the order is that of the ops' attribute `activation`.

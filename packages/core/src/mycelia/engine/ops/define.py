@@ -67,7 +67,8 @@ class OpDef:
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
-        precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False, onnx=None, only_in=None,
+        precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False, onnx=None,
+        only_in=None,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")

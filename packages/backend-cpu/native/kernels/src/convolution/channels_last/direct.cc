@@ -72,6 +72,7 @@ struct Product {
   Classes classes[2];
   int64_t k_total, k_block;
   int64_t pixels, block_pixels;
+  int64_t shares;  // of a block's pixels, for threads
   bool joined;     // the taps of a kernel row are one run
   bool is_matrix;  // pixels are rows of x, one behind the other
 
@@ -87,6 +88,15 @@ struct Product {
 struct Part {
   int64_t begin, end;
   Taps y, x;
+
+  // What is in one of `shares`.
+  Part share(int64_t part, int64_t at, int64_t shares) const {
+    const int64_t count = end - begin, cuts = clamp(count / kCutRows, int64_t{1}, shares);
+    const int64_t cut = (at + shares - part % shares) % shares;  // small parts go to one share each
+    if (cuts == shares) return {begin + count * at / cuts, begin + count * (at + 1) / cuts, y, x};
+    if (cut >= cuts) return {begin, begin, y, x};
+    return {begin + count * cut / cuts, begin + count * (cut + 1) / cuts, y, x};
+  }
 };
 
 // A worker's view of one block of pixels.
@@ -177,9 +187,21 @@ struct Block {
     return count;
   }
 
+  // Keeps the pixels of one share.
+  void keep(int64_t at, int64_t shares) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < part_count; ++i) {
+      const Part part = parts[i].share(i, at, shares);
+      if (part.begin < part.end) parts[kept++] = part;
+    }
+    part_count = kept;
+  }
+
   // Column blocks [begin, end), counted through all groups.
   void multiply(const Product& p, int64_t begin, int64_t end) {
-    const int64_t blocks = ceil_div(p.columns, kTileColumns), pixels = parts[part_count - 1].end;
+    const int64_t blocks = ceil_div(p.columns, kTileColumns);
+    int64_t pixels = 0;
+    for (int64_t i = 0; i < part_count; ++i) pixels += parts[i].end - parts[i].begin;
     for (int64_t k0 = 0; k0 < p.k_total; k0 += p.k_block) {
       const int64_t k1 = min(p.k_total, k0 + p.k_block);
       const bool last = k1 == p.k_total;
@@ -233,28 +255,30 @@ int32_t multiply(const myc_call* call, Product& p) {
     p.is_matrix &= axis.taps == 1 && axis.offset0 == 0 && axis.in_step == 1 && axis.outputs == axis.in_size;
   }
   p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, kDepth));
-  int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
+  const int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
+  p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
+  const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);
   // Threads share the pixels, as most other kernels do, so that each has in its cache what it made before; not where
   // the weights, which all of them read then, are more than what would go from cache to cache.
   const int64_t workers = max_workers(call), inputs = p.n * p.axis[0].in_size * p.axis[1].in_size;
-  if (workers > 1 && p.k_total * p.columns < inputs * p.depth + p.pixels * p.columns / 2)
-    most = min(most, max(ceil_div(p.pixels, workers), int64_t{kFewTiles} * kTileRows));
-  p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
-  const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);
+  p.shares = 1;
+  if (p.k_total * p.columns < inputs * p.depth + p.pixels * p.columns / 2)
+    p.shares = clamp(p.block_pixels / (kFewTiles * kTileRows), int64_t{1}, ceil_div(workers, pixel_blocks));
   const int64_t column_blocks = ceil_div(p.columns, kTileColumns) * p.group;
   const int64_t bytes = Block::bytes(p);
-  char* memory = scratch.take<char>(bytes * max_workers(call));
+  char* memory = scratch.take<char>(bytes * workers);
   if (!memory) return MYC_E_MEMORY;
-  // A unit of work is one column block of one block of pixels; about 50 us of one core make a share.
-  const int64_t work = p.block_pixels * p.k_total * kTileColumns;
-  parallel_for_worker(call, pixel_blocks * column_blocks, (int64_t{2} << 20) / work + 1,
+  // A unit of work is one column block of one share of a block of pixels; about 50 us of one core make a piece.
+  const int64_t work = p.block_pixels * p.k_total * kTileColumns / p.shares;
+  parallel_for_worker(call, pixel_blocks * p.shares * column_blocks, (int64_t{2} << 20) / (work + 1) + 1,
                       [&](int64_t begin, int64_t end, int32_t worker) {
                         Block block(p, memory + worker * bytes);
                         while (begin < end) {
-                          const int64_t pixel = begin / column_blocks * p.block_pixels,
-                                        column = begin % column_blocks;
+                          const int64_t share = begin / column_blocks, column = begin % column_blocks;
+                          const int64_t pixel = share / p.shares * p.block_pixels;
                           const int64_t count = min(end - begin, column_blocks - column);
                           block.fill(p, pixel, min(p.pixels, pixel + p.block_pixels));
+                          if (p.shares > 1) block.keep(share % p.shares, p.shares);
                           block.multiply(p, column, column + count);
                           begin += count;
                         }

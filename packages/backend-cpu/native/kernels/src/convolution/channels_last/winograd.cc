@@ -35,7 +35,7 @@ struct Tiling {
   const ConvEpilogue& e;
   float* y;
   int64_t high, wide, tiles;  // tiles of an image; of all images
-  int64_t set;                // tiles at a time
+  int64_t sets, set;          // of tiles, nearly equal; the most tiles of one
   int64_t width;              // floats of a row of V
   int64_t v_plane, m_plane;
   int64_t blocks, group;  // column blocks, and how many of them at a time
@@ -48,9 +48,9 @@ struct Tiling {
       : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
     high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
     width = round_up(s.c, kLanes);
-    const int64_t most = max<int64_t>(2 * kTileRows, kSetFloats / (kPlanes * width + 1));
-    int64_t sets = ceil_div(tiles, most);
-    shares_sets = workers > 1 && kPlanes * s.c * s.o <= kSharedFloats && tiles >= workers * 2 * kTileRows;
+    const int64_t most = max<int64_t>(2 * kCutRows, kSetFloats / (kPlanes * width + 1));
+    sets = ceil_div(tiles, most);
+    shares_sets = workers > 1 && kPlanes * s.c * s.o <= kSharedFloats && tiles >= workers * 2 * kCutRows;
     if (shares_sets) sets = round_up(sets, workers);
     set = ceil_div(tiles, sets);
     v_plane = set * width + kSkew;
@@ -233,6 +233,8 @@ struct Tiling {
     if (!plain[tile]) transform_input(tile, v);
   }
 
+  int64_t first_of(int64_t i) const { return tiles * i / sets; }
+
   static bool all(const bool* plain, int64_t count) {
     return std::all_of(plain, plain + count, [](bool p) { return p; });
   }
@@ -240,7 +242,7 @@ struct Tiling {
   // Threads share the sets, each with V of its own: for weights that stay in the cache of each.
   int32_t run_sets(const myc_call* call) const {
     Scratch scratch(call);
-    const int64_t sets = ceil_div(tiles, set), v_floats = kPlanes * v_plane, m_floats = kPlanes * m_plane;
+    const int64_t v_floats = kPlanes * v_plane, m_floats = kPlanes * m_plane;
     float* memory = scratch.take<float>((v_floats + m_floats) * max_workers(call));
     int32_t* size = scratch.take<int32_t>((1 + s.n * s.in[0]) * size_line);
     bool* plain = scratch.take<bool>(tiles);
@@ -249,8 +251,8 @@ struct Tiling {
     parallel_rows(call, s.n * s.in[0], s.in[1] * s.c * 4, [&](int64_t i) { measure(i, size); });
     parallel_for_worker(call, sets, 1, [&](int64_t from, int64_t to, int32_t worker) {
       float* v = memory + worker * (v_floats + m_floats);
-      for (int64_t first = from * set; first < min(tiles, to * set); first += set) {
-        const int64_t count = min(set, tiles - first);
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t first = first_of(i), count = first_of(i + 1) - first;
         for (int64_t t = 0; t < count; ++t) begin(first + t, size, plain, v + t * width);
         if (!all(plain + first, count)) finish(first, count, plain, 0, blocks, v, v + v_floats);
       }
@@ -267,9 +269,9 @@ struct Tiling {
     bool* plain = scratch.take<bool>(tiles);
     if (!v || !products || !size || !plain) return MYC_E_MEMORY;
     memset(size, 0, size_line * sizeof(int32_t));
-    for (int64_t first = 0, seen = 0; first < tiles; first += set) {
-      const int64_t count = min(set, tiles - first), lines = lines_until(first + count - 1);
-      parallel_rows(call, lines - seen, s.in[1] * s.c * 4, [&](int64_t i) { measure(seen + i, size); });
+    for (int64_t i = 0, seen = 0; i < sets; ++i) {
+      const int64_t first = first_of(i), count = first_of(i + 1) - first, lines = lines_until(first + count - 1);
+      parallel_rows(call, lines - seen, s.in[1] * s.c * 4, [&](int64_t j) { measure(seen + j, size); });
       seen = lines;
       parallel_rows(call, count, kPlanes * width * 8, [&](int64_t t) { begin(first + t, size, plain, v + t * width); });
       if (all(plain + first, count)) continue;
