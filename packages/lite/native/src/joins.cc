@@ -1,5 +1,6 @@
 // Steps that one kernel does together, found when all steps of a stage are known:
 // * a residual, then an activation behind a convolution or a product on packed weights, in its epilogue: exact;
+// * a swap of heads and positions in front of or behind a product of heads, which then reads or writes them side by side;
 // * a depthwise convolution and the 1x1 convolutions around it, row by row, where what is between would leave the cache.
 // What joins has no other reader, so nothing is computed twice; steps whose results nobody reads go before.
 #include <algorithm>
@@ -79,6 +80,13 @@ bool is_point(const Step& step) {
   return a.algorithm == MYC_CONV_DIRECT && a.group == 1 && is_all(a.kernel, 1) && is_all(a.stride, 1) && is_all(a.pad, 0);
 }
 
+// Whether it swaps the two axes in the middle of four, as around an attention.
+bool swaps_heads(const Step& step) {
+  if (!is(step, "transpose")) return false;
+  const myc_ints dims = read<myc_transpose_attrs>(step).dims;
+  return dims.n == 4 && dims.v[0] == 0 && dims.v[1] == 2 && dims.v[2] == 1 && dims.v[3] == 3;
+}
+
 }  // namespace
 
 void Planner::join_steps() {
@@ -122,6 +130,41 @@ void Planner::join_steps() {
       return moved(s, host, std::move(made));
     }
   };
+  const auto as_heads = [&](Step step) {  // a product of heads in the form that may have them side by side; no kernel if it is none
+    if (is(step, "head_matmul")) return step;
+    const auto shape = [&](int side) -> const std::vector<int64_t>& { return plan_.values[step.inputs[side]].type.shape; };
+    const bool fits = is(step, "batch_matmul") && plan_.values[step.inputs[0]].type.dtype == MYC_F32 && shape(0).size() == 4 && shape(1).size() == 4 &&
+                      std::equal(shape(0).begin(), shape(0).begin() + 2, shape(1).begin());
+    const auto a = fits ? read<myc_batch_matmul_attrs>(step) : myc_batch_matmul_attrs{1, 0};
+    step.kernel = a.transpose_a ? nullptr : kernels().find("head_matmul", {MYC_F32});  // asked for where it is used: a cropped library has no others
+    step.op = "head_matmul";
+    step.attributes = written(myc_head_matmul_attrs{a.transpose_b, 0, 0, 0});
+    return step;
+  };
+  const auto join_heads = [&](size_t s) {
+    if (swaps_heads(steps[s])) {
+      const int host = own_maker(steps[s].inputs[0]);
+      Step made = host < 0 ? Step() : as_heads(steps[host]);
+      if (!made.kernel || read<myc_head_matmul_attrs>(made).beside) return;
+      auto a = read<myc_head_matmul_attrs>(made);
+      a.beside = 1;
+      made.attributes = written(a);
+      return moved(s, host, std::move(made));
+    }
+    for (int side = 0; side < 2; ++side) {
+      if (!is(steps[s], "batch_matmul") && !is(steps[s], "head_matmul")) return;
+      const int swap = own_maker(steps[s].inputs[side]);
+      if (swap < 0 || !swaps_heads(steps[swap])) continue;
+      Step made = as_heads(steps[s]);
+      if (!made.kernel) return;
+      auto a = read<myc_head_matmul_attrs>(made);
+      (side ? a.y_beside : a.x_beside) = 1;
+      made.attributes = written(a);
+      made.inputs[side] = steps[swap].inputs[0];
+      gone[swap] = true;
+      steps[s] = std::move(made);
+    }
+  };
   const auto join_separable = [&](size_t s) {
     const int middle = is_point(steps[s]) ? own_maker(steps[s].inputs[0]) : -1;
     if (middle < 0 || !is_depthwise(steps[middle])) return;
@@ -162,6 +205,7 @@ void Planner::join_steps() {
   };
   drop_unread();
   pass(join_epilogue);
+  pass(join_heads);
   pass(join_separable);  // when it is known what follows a convolution
   size_t left = 0;
   for (size_t s = 0; s < steps.size(); ++s)

@@ -259,3 +259,31 @@ def test_random_chains_have_the_bits_of_single_steps(tmp_path):
         steps = check(path, arrays, threads=1 + seed % 3, lanes=1 + seed % 2)
         chains += steps.count("chain")
     assert chains > 40
+
+
+@pytest.mark.parametrize("swapped", [(1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_heads_are_multiplied_where_they_lie(tmp_path, swapped, transposed):
+    b = Builder()
+    batch, heads, m, k, n = 2, 3, 37, 16, 21
+    order = b.constant(np.asarray([0, 2, 1, 3], I32))
+
+    def side(rows, columns, is_swapped):
+        if not is_swapped:
+            return b.given(F32, (batch, heads, rows, columns))
+        shape = (batch, heads, rows, columns)
+        return b.node("Transpose", [b.given(F32, (batch, rows, heads, columns)), order], F32, shape)
+
+    x, y = side(m, k, swapped[0]), side(*((n, k) if transposed else (k, n)), swapped[1])
+    z = b.node("MatMulFusion", [x, y], F32, (batch, heads, m, n), transpose_b=transposed)
+    if swapped[2]:
+        z = b.node("Transpose", [z, order], F32, (batch, m, heads, n))
+    path = b.write(tmp_path / "heads.ms", [z])
+    rng = np.random.default_rng(5)
+    arrays = [rng.normal(size=b.types[i][1]).astype(F32) for i in b.inputs]
+    for threads in (1, 3):
+        assert check(path, arrays, threads) == ["head_matmul"]
+    first, second = (a.swapaxes(1, 2) if s else a for a, s in zip(arrays, swapped))
+    wanted = first.astype(F64) @ (second.swapaxes(2, 3) if transposed else second)
+    wanted = wanted.swapaxes(1, 2) if swapped[2] else wanted
+    assert np.allclose(answers(loaded(path), arrays)[0], wanted, atol=1e-4)

@@ -90,6 +90,7 @@ typedef struct { int64_t num_groups; double eps; } myc_group_norm_grad_attrs;
 typedef struct { double lambd; } myc_hardshrink_attrs;
 typedef struct { double min_val; double max_val; } myc_hardtanh_attrs;
 typedef struct { double min_val; double max_val; } myc_hardtanh_grad_attrs;
+typedef struct { int64_t transpose_y; int64_t x_beside; int64_t y_beside; int64_t beside; } myc_head_matmul_attrs;
 typedef struct { myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; } myc_im2col_attrs;
 typedef struct { int64_t axis; } myc_index_add_attrs;
 typedef struct { int64_t axis; } myc_index_copy_attrs;

@@ -38,6 +38,43 @@ int64_t offset_of(int64_t batch, const myc_tensor& result, const myc_tensor& ope
 // Multiply-adds of one matrix above which its product is cut for the threads instead of the stack.
 constexpr int64_t kLargeProduct = 1 << 23;
 
+// `count` products of equal sizes; a(i), b(i) and c(i) are where the matrices of the i-th begin.
+template <class A, class B, class C>
+int32_t multiply_each(const myc_call* call, int64_t count, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                      int64_t lda, int64_t ldb, int64_t ldc, const A& a, const B& b, const C& c) {
+  if (m * n * k >= kLargeProduct || max_workers(call) == 1) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t status = gemm(call->ctx, transpose_a, transpose_b, m, n, k, a(i), lda, b(i), ldb, c(i), ldc);
+      if (status != MYC_OK) return status;
+    }
+    return MYC_OK;
+  }
+  const int64_t own = gemm_scratch(transpose_a, transpose_b, m, n, k);
+  Scratch scratch(call);
+  float* memory = scratch.take<float>(own * max_workers(call));
+  if (!memory) return MYC_E_MEMORY;
+  const int64_t grain = kMinParallelWork * 8 / (m * n * k + 1) + 1;
+  parallel_for_worker(call, count, grain, [&](int64_t begin, int64_t end, int32_t worker) {
+    for (int64_t i = begin; i < end; ++i)
+      gemm_serial(transpose_a, transpose_b, m, n, k, a(i), lda, b(i), ldb, c(i), ldc, {}, memory + own * worker);
+  });
+  return MYC_OK;
+}
+
+// The matrices of heads, [batch, heads, rows, columns], or side by side as [batch, rows, heads, columns].
+struct Heads {
+  int64_t batch, heads, rows, columns, row_step, head_step;
+
+  Heads(const myc_tensor& t, int64_t beside)
+      : batch(t.shape[0]),
+        heads(t.shape[beside ? 2 : 1]),
+        rows(t.shape[beside ? 1 : 2]),
+        columns(t.shape[3]),
+        row_step(beside ? heads * columns : columns),
+        head_step(beside ? columns : rows * columns) {}
+  int64_t offset(int64_t i) const { return i / heads * heads * rows * columns + i % heads * head_step; }
+};
+
 // y = x + b for each row of y [rows, n], b constant along the row or one per column.
 template <class T>
 void add_bias(const T* x, const float* bias, T* y, int64_t n, bool per_column) {
@@ -70,27 +107,21 @@ KERNEL_FN(batch_matmul, f32) {
   if (input(call, 1).size == y.rows * y.columns && !x.transposed && input(call, 0).size == count * m * k) {
     return gemm(call->ctx, false, y.transposed, count * m, n, k, x.data, k, y.data, y.columns, c, n);
   }
-  if (m * n * k >= kLargeProduct || max_workers(call) == 1) {
-    for (int64_t i = 0; i < count; ++i) {
-      const int32_t status = gemm(call->ctx, x.transposed, y.transposed, m, n, k,
-                                  x.data + offset_of(i, result, input(call, 0)), x.columns,
-                                  y.data + offset_of(i, result, input(call, 1)), y.columns, c + i * m * n, n);
-      if (status != MYC_OK) return status;
-    }
-    return MYC_OK;
-  }
-  const int64_t own = gemm_scratch(x.transposed, y.transposed, m, n, k);
-  Scratch scratch(call);
-  float* memory = scratch.take<float>(own * max_workers(call));
-  if (!memory) return MYC_E_MEMORY;
-  const int64_t grain = kMinParallelWork * 8 / (m * n * k + 1) + 1;
-  parallel_for_worker(call, count, grain, [&](int64_t begin, int64_t end, int32_t worker) {
-    for (int64_t i = begin; i < end; ++i) {
-      gemm_serial(x.transposed, y.transposed, m, n, k, x.data + offset_of(i, result, input(call, 0)), x.columns,
-                  y.data + offset_of(i, result, input(call, 1)), y.columns, c + i * m * n, n, {}, memory + own * worker);
-    }
-  });
-  return MYC_OK;
+  return multiply_each(
+      call, count, x.transposed, y.transposed, m, n, k, x.columns, y.columns, n,
+      [&](int64_t i) { return x.data + offset_of(i, result, input(call, 0)); },
+      [&](int64_t i) { return y.data + offset_of(i, result, input(call, 1)); }, [&](int64_t i) { return c + i * m * n; });
+}
+
+KERNEL_FN(head_matmul, f32) {
+  const auto& a = attrs<myc_head_matmul_attrs>(call);
+  const Heads x(input(call, 0), a.x_beside), y(input(call, 1), a.y_beside), z(output(call), a.beside);
+  if (output(call).size == 0) return MYC_OK;
+  float* c = out<float>(call);
+  return multiply_each(
+      call, x.batch * x.heads, false, a.transpose_y, z.rows, z.columns, x.columns, x.row_step, y.row_step, z.row_step,
+      [&](int64_t i) { return in<float>(call, 0) + x.offset(i); }, [&](int64_t i) { return in<float>(call, 1) + y.offset(i); },
+      [&](int64_t i) { return c + z.offset(i); });
 }
 
 KERNEL_FN(dense, f32) {

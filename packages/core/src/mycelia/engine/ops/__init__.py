@@ -104,6 +104,7 @@ import mycelia.engine.ops.lowered.batch_norm_act
 import mycelia.engine.ops.lowered.channels_last
 import mycelia.engine.ops.lowered.channels_last_grad
 import mycelia.engine.ops.lowered.fused
+import mycelia.engine.ops.lowered.heads
 import mycelia.engine.ops.lowered.linear
 import mycelia.engine.ops.lowered.rounded
 import mycelia.engine.ops.methods.numeric
