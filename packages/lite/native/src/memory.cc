@@ -2,17 +2,29 @@
 
 #include <algorithm>
 #include <cstdlib>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace mycelia::lite {
 
 namespace {
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Large memory lies on huge pages where the system has them: packed weights are read once a run, page after page.
+uint8_t* allocated(size_t bytes) {
+  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
+  auto* const data = static_cast<uint8_t*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (data && bytes >= kHugePage) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+  return data;
 }
 
-Memory::Memory(size_t bytes) : size_(bytes) {
-  const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
-}
+}  // namespace
+
+Memory::Memory(size_t bytes) : data_(allocated(std::max<size_t>(bytes, 1))), size_(bytes) {}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
   if (this != &other) {
