@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mycelia_lite as mslite
-from mycelia_lite.converter import Code, ConversionError, convert
+from mycelia_lite.converter import Code, ConversionError, convert, explain
+from mycelia_lite.converter.convert import Job
 
 from .test_tflite import normal
 from .tflite_models import Builder, answers, scaled, table
@@ -125,3 +126,78 @@ def test_the_branch_is_chosen_by_the_data(tmp_path):
     model = opened(report.path)
     for x in (3.0, -3.0, 0.5):
         assert step(model, np.array([x], np.float32))[0] == [x + 1 if x > 0 else 2 * x]
+
+
+def counting():
+    """n times x * k - k; the loop carries n and k, which it does not change."""
+    made = Builder()
+    made.tensor("n", "int32", ())
+    made.tensor("x", shape=(2, 3))
+    made.constant("zero", np.array(0, np.int32))
+    made.constant("k", np.array([[2, 2, 1]], np.float32))
+    carried = {"i": "int32", "m": "int32", "a": "float32", "b": "float32"}
+    shapes = {"i": (), "m": (), "a": (2, 3), "b": (1, 3)}
+    for name, dtype in carried.items():
+        made.tensor(f"{name}1", dtype, shapes[name])
+    options = table("WhileOptions", cond_subgraph_index=1, body_subgraph_index=2)
+    made.add("WHILE", ["zero", "n", "x", "k"], ["i1", "m1", "a1", "b1"], options)
+    made.borders(["n", "x"], ["a1", "i1", "b1"])
+    made.begin("test")
+    for name, dtype in carried.items():
+        made.tensor(name, dtype, shapes[name])
+    made.tensor("going", "bool", ())
+    made.add("LESS", ["i", "m"], ["going"])
+    made.borders([*carried], ["going"])
+    made.begin("body")
+    for name, dtype in carried.items():
+        made.tensor(name, dtype, shapes[name])
+    made.tensor("next", "int32", ())
+    made.tensor("scaled", shape=(2, 3))
+    made.tensor("moved", shape=(2, 3))
+    made.constant("one", np.array(1, np.int32))
+    made.add("ADD", ["i", "one"], ["next"], table("AddOptions"))
+    made.add("CALL", ["a", "b"], ["scaled"], table("CallOptions", subgraph=3))
+    made.add("SUB", ["scaled", "b"], ["moved"], table("SubOptions"))
+    made.borders([*carried], ["next", "m", "moved", "b"])
+    made.begin("product")
+    made.tensor("a", shape=(2, 3))
+    made.tensor("b", shape=(1, 3))
+    made.tensor("c", shape=(2, 3))
+    made.add("MUL", ["a", "b"], ["c"], table("MulOptions"))
+    made.borders(["a", "b"], ["c"])
+    return made
+
+
+def test_a_loop_runs_as_long_as_its_test_holds(tmp_path):
+    path = counting().write(tmp_path / "m.tflite")
+    model = opened(convert(mslite.FmkType.TFLITE, path, str(tmp_path / "m")).path)
+    k = np.array([[2, 2, 1]], np.float32)
+    for n in (0, 1, 6):
+        x = expected = normal(2, 3)
+        for _ in range(n):
+            expected = expected * k - k
+        inputs = model.get_inputs()
+        inputs[0].set_data_from_numpy(np.array(n, np.int32))
+        inputs[1].set_data_from_numpy(x)
+        found = [t.get_data_to_numpy() for t in model.predict(inputs)]
+        assert np.allclose(found[0], expected, atol=1e-5) and found[1] == n and np.array_equal(found[2], k)
+
+
+def test_what_a_loop_hides_is_listed(tmp_path):
+    made = counting()
+    made.operators, made.tensors = made.graphs[2].operators, made.graphs[2].tensors
+    made.operators[0].builtin_options.fused_activation_function = "SIGN_BIT"
+    made.operators[2].builtin_options.fused_activation_function = "SIGN_BIT"
+    job = Job(mslite.FmkType.TFLITE, made.write(tmp_path / "m.tflite"), str(tmp_path / "m"))
+    assert [str(error).partition(":")[0] for error in explain(job)] == [
+        "node 'next' (ADD)",
+        "node 'moved' (SUB)",
+    ]
+
+
+def test_a_loop_that_changes_the_rank_of_a_value_is_refused(tmp_path):
+    made = counting()
+    body = made.graphs[2]
+    body.outputs = [body.outputs[0], body.outputs[1], body.outputs[0], body.outputs[3]]
+    with pytest.raises(ConversionError, match=r"'i1' \(WHILE\): its value 2 enters a run as"):
+        answers(tmp_path, made, np.array(1, np.int32), normal(2, 3))

@@ -27,6 +27,7 @@ from mycelia_lite.converter.importers.tflite import (
     indices,
     products,
     quantized,
+    recurrent,
     reductions,
     resize,
     shapes,
@@ -38,8 +39,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, elementwise, graphs, indices, products, quantized, reductions, resize, shapes,
-    windows,
+    activations, arrays, elementwise, graphs, indices, products, quantized, recurrent, reductions, resize,
+    shapes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 
@@ -109,7 +110,7 @@ class _Model:
                 continue
             graph = found[number] = self.file.at(self.file.model.subgraphs, number, "graph")
             for options in (o.builtin_options for o in graph.operators if o.builtin_options is not None):
-                work += [v for f, v in options.items() if f.name.endswith("subgraph_index")]
+                work += [v for f, v in options.items() if f.name.endswith(("subgraph_index", "subgraph"))]
         return list(found.values())
 
     def _label(self, graph: Any, operator: Any) -> str:
@@ -120,6 +121,8 @@ class _Model:
     # ---- running
 
     def _value(self, infos: Sequence[TensorInfo], values: dict[int, Any], index: int, call: Call) -> Any:
+        if index not in values and infos[index].is_variable:
+            values[index] = call.around.tensor_variable(infos[index])
         if index not in values:
             constant = self.file.constant(self.file.at(infos, index, "tensor"))
             if constant is None:
@@ -178,9 +181,8 @@ class _Model:
                 raise call.fail("options of a kind that is not imported", Code.INVALID_OP_ATTR)
             call.around = around
             inputs = [None if i == -1 else self._value(infos, values, i, call) for i in operator.inputs]
-            results = self.nodes.run(
-                trace, call, inputs, len(operator.outputs), partial(_results, call, inputs)
-            )
+            imported = self.nodes.call if call.kind in graphs.CALLS else self.nodes.run
+            results = imported(trace, call, inputs, len(operator.outputs), partial(_results, call, inputs))
             self.halves |= call.halves
             values.update(zip(operator.outputs, results))
 
@@ -193,6 +195,8 @@ def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
         result = quantized.run(call, entry, entry.arguments(inputs, as_tensor))
     call.all_read()
     results = result if isinstance(result, (tuple, list)) else (result,)
+    if obstacles.hide(results):  # those of a graph that it runs
+        return [obstacles.UNKNOWN] * len(call.outputs)
     if len(results) != len(call.outputs):
         raise call.fail(f"it has {len(call.outputs)} results, not {len(results)}", Code.GRAPH_FILE_ERROR)
     for value, info in zip(results, call.outputs):
