@@ -207,11 +207,11 @@ def _bits_with(counts, compute):
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("algorithm", ["direct", *WINOGRAD])
+@pytest.mark.parametrize("algorithm", ["direct", "depthwise", *WINOGRAD])
 def test_bits_do_not_depend_on_the_number_of_threads(algorithm, seed):
     rng = np.random.default_rng(seed)
-    side = 3 if algorithm != "direct" else int(rng.choice([1, 3, 5]))
-    stride = 1 if algorithm != "direct" else int(rng.integers(1, 3))
+    side = 3 if algorithm in WINOGRAD else int(rng.choice([1, 3, 5]))
+    stride = 1 if algorithm in WINOGRAD else int(rng.integers(1, 3))
     pads = tuple(int(p) for p in rng.integers(0, side // 2 + 1, 4))
     n, c, o = (
         int(rng.integers(1, 5)),
@@ -219,8 +219,11 @@ def test_bits_do_not_depend_on_the_number_of_threads(algorithm, seed):
         int(rng.choice([7, 16, 24, 48, 64, 96])),
     )
     size = tuple(int(e) for e in rng.integers(side, 40, 2))
-    how = dict(stride=(stride, stride), pad=pads, dilation=(1, 1), group=1)
-    _, x, w = drawn(n, size, c, o, (side, side), seed=seed)
+    if algorithm == "depthwise":
+        c = o
+    group = c if algorithm == "depthwise" else 1
+    how = dict(stride=(stride, stride), pad=pads, dilation=(1, 1), group=group)
+    _, x, w = drawn(n, size, c, o, (side, side), group, seed)
     bias = rng.uniform(-1, 1, o)
     first, *others = _bits_with(
         (1, 2, 3, 4, 7), lambda: native(x, w, bias, algorithm=algorithm, activation="relu", **how)

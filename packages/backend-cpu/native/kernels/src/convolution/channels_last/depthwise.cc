@@ -120,10 +120,8 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
   const int64_t most = depthwise.rows_under(depthwise.group_rows);
   const float** lists = scratch.take<const float*>(max_workers(call) * most);
   if (!lists) return MYC_E_MEMORY;
-  const int64_t groups = ceil_div(s.out[0], depthwise.group_rows);  // of rows of an image
-  const auto group = [&](int64_t task, int32_t worker) {
-    const int64_t image = task / groups, first = task % groups * depthwise.group_rows;
-    const int64_t rows = min(depthwise.group_rows, s.out[0] - first), at = (image * s.out[0] + first) * y_line;
+  const auto group = [&](int64_t image, int64_t first, int64_t rows, int32_t worker) {
+    const int64_t at = (image * s.out[0] + first) * y_line;
     const float** under = lists + worker * most;
     for (int64_t i = 0; i < depthwise.rows_under(rows); ++i) {
       const int64_t r = first * s.stride[0] - s.pad[0] + i;
@@ -131,11 +129,16 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
     }
     depthwise.run(under, rows, e.residual ? e.residual + at : nullptr, y + at, worker);
   };
-  const int64_t work = 8 * s.taps() * depthwise.group_rows * y_line;
-  parallel_for_worker(call, s.n * groups, kMinParallelWork / work + 1,
-                      [&](int64_t begin, int64_t end, int32_t worker) {
-                        for (int64_t i = begin; i < end; ++i) group(i, worker);
-                      });
+  // Threads share rows, not groups: as evenly as those that made x share its pixels.
+  const int64_t work = 8 * s.taps() * y_line;
+  const int64_t grain = round_up(kMinParallelWork / work + 1, depthwise.group_rows);
+  parallel_for_worker(call, s.n * s.out[0], grain, [&](int64_t begin, int64_t end, int32_t worker) {
+    for (int64_t row = begin, rows; row < end; row += rows) {
+      const int64_t first = row % s.out[0];
+      rows = min(depthwise.group_rows, min(end - row, s.out[0] - first));
+      group(row / s.out[0], first, rows, worker);
+    }
+  });
   return MYC_OK;
 }
 
