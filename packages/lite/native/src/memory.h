@@ -11,6 +11,8 @@ class Memory {
  public:
   Memory() = default;
   explicit Memory(size_t bytes);
+  // For what is written as a whole at once: the system hands out all pages in one go, not each at its first touch.
+  static Memory present(size_t bytes);
   Memory(Memory&& other) noexcept : data_(other.data_), size_(other.size_) { other.data_ = nullptr, other.size_ = 0; }
   Memory& operator=(Memory&& other) noexcept;
   ~Memory();

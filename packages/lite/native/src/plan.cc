@@ -178,7 +178,7 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   key.append(attributes.begin(), attributes.end()).append(text_of(out));
   if (const auto found = packs(lasting).find(key); found != packs(lasting).end()) return add(found->second, lasting);
   Pack pack{std::move(out), Memory()};
-  pack.memory = Memory(static_cast<size_t>(bytes_of(pack.type)));
+  pack.memory = Memory::present(static_cast<size_t>(bytes_of(pack.type)));
   if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes_of(pack.type)) + " bytes");
   Packs on_the_way;  // of inputs that are stored as float16: needed here only
   std::swap(*packs_, on_the_way);

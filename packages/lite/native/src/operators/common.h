@@ -49,6 +49,13 @@ int sliced_along(Planner& p, int x, int axis, int64_t begin, int64_t size, int64
 // Fails unless `bias` is absent or has `channels` elements.
 void check_bias(Planner& p, int bias, int64_t channels);
 
+// Weights of products and convolutions are packed in panels of so many columns (ops/lowered/packed.py of core).
+constexpr int64_t kPanel = 16;
+// The next multiple of it.
+int64_t padded(int64_t n);
+// The pack of a constant matrix [out, in] if `transposed`, else [in, out]; of a convolution's weights [O, kh * kw * I], too.
+int packed_linear(Planner& p, int weight, bool transposed);
+
 // The value after an activation without further attributes.
 int activated(Planner& p, int value, int8_t activation);
 

@@ -11,13 +11,10 @@ using namespace schema;
 
 namespace {
 
-constexpr int64_t kPanel = 16;  // packs are padded to a multiple of it (ops/lowered/packed.py of core)
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 // Elements of a pack for a pair of channels: Winograd's transformed weights, those as given, and a word about them.
 constexpr int64_t kTaps4 = 36 + 9, kTaps6 = 64 + 9, kPackEnd = 16;
-
-int64_t padded(int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
 // Fails unless the weights are a constant [rows, kh, kw, columns] with elements, rows of equal groups, and images have rank 4.
 // Then `group` is small enough to count with.
@@ -101,6 +98,7 @@ OPERATOR(Conv2DFusion) {
   }
   const int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
   const int pack = p.once("conv " + std::to_string(group) + " " + std::to_string(algorithm), weight, [&] {
+    if (algorithm == MYC_CONV_DIRECT && group == 1) return packed_linear(p, p.view(weight, {outputs, per_group * taps}), true);
     const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t size = pack_size(algorithm, group, taps, per_group, outputs);

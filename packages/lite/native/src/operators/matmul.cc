@@ -12,9 +12,15 @@ void check_bias(Planner& p, int bias, int64_t channels) {
     p.fail(kInferFailed, "the bias " + text_of(p.type(bias)) + " does not fit " + std::to_string(channels) + " channels");
 }
 
-namespace {
+int64_t padded(int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
-constexpr int64_t kPanel = 16;
+int packed_linear(Planner& p, int weight, bool transposed) {
+  const Type w = p.type(weight);
+  const int64_t outputs = w.shape[transposed ? 0 : 1], depth = w.shape[transposed ? 1 : 0];
+  return p.emit("linear_pack", {weight}, myc_linear_pack_attrs{transposed, 0}, Type{w.dtype, {depth * padded(outputs)}});
+}
+
+namespace {
 
 // x [..., in] times a constant matrix, [out, in] if `transposed`, plus the bias.
 int linear(Planner& p, int x, int weight, bool transposed, int bias, int8_t activation) {
@@ -23,10 +29,7 @@ int linear(Planner& p, int x, int weight, bool transposed, int bias, int8_t acti
   if (t.rank() < 1 || t.shape.back() != depth)
     return p.fail(kInferFailed, text_of(t) + " cannot be multiplied by " + text_of(w) + (transposed ? ", transposed" : ""));
   check_bias(p, bias, outputs);
-  const int pack = p.once(transposed ? "linear^T" : "linear", weight, [&] {
-    const int64_t size = depth * ((outputs + kPanel - 1) / kPanel * kPanel);
-    return p.emit("linear_pack", {weight}, myc_linear_pack_attrs{transposed, 0}, Type{w.dtype, {size}});
-  });
+  const int pack = p.once(transposed ? "linear^T" : "linear", weight, [&] { return packed_linear(p, weight, transposed); });
   Type out = t;
   out.shape.back() = outputs;
   const int64_t fused = fused_activation(activation);
