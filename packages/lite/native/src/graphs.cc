@@ -1,5 +1,6 @@
 // Nodes and subgraphs of a file: what calls what, and whether each value is there before it is read.
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "model_file.h"
@@ -111,6 +112,33 @@ Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* fo
   if (count < 0 || !item || state.first.size() != static_cast<size_t>(count * item))
     return broken(which + ": " + std::to_string(state.first.size()) + " bytes are not what its tensor holds");
   file->states.push_back(state);
+  return {};
+}
+
+// A Custom node of type panels says how its input, a constant, holds the weights that are its output.
+Status read_panels(const FileNode& node, ModelFile* file, bool* found) {
+  *found = node.kind == kOp_Custom && node.attributes.text(kCustom_type) == "panels";
+  if (!*found) return {};
+  const std::string which = "node '" + std::string(node.name) + "' (panels)";
+  const TableSpan attributes = node.attributes.tables(kCustom_attr);
+  const auto within = [&](const std::vector<uint32_t>& all) { return all.size() == 1 && all[0] < file->tensors.size(); };
+  if (!within(node.inputs) || !within(node.outputs) || attributes.size() != 1 || attributes[0].text(kAttribute_data).size() != sizeof(int64_t))
+    return broken(which + " must have one input, one output and one attribute");
+  FileTensor &packed = file->tensors[node.inputs[0]], &weights = file->tensors[node.outputs[0]];
+  int64_t axis;
+  std::memcpy(&axis, attributes[0].text(kAttribute_data).data(), sizeof(axis));
+  const int64_t rank = static_cast<int64_t>(weights.shape.size()), count = element_count(weights.shape);
+  if (!packed.data || packed.panels || packed.half || weights.data || packed.dtype != kDataType_FLOAT32 || weights.dtype != kDataType_FLOAT32)
+    return broken(which + " must make weights of float32 of a constant");
+  if (rank < 2 || count < 1 || (axis != 0 && (axis != rank - 1 || rank != 2))) return broken(which + ": its weights cannot lie in panels along axis " + std::to_string(axis));
+  const int64_t columns = weights.shape[axis], depth = count / columns;
+  if (element_count({depth, (columns + kPanel - 1) / kPanel, kPanel}) * static_cast<int64_t>(sizeof(float)) != static_cast<int64_t>(packed.bytes))
+    return broken(which + ": " + std::to_string(packed.bytes) + " bytes are not the panels of its weights");
+  weights.data = packed.data;
+  weights.bytes = packed.bytes;
+  weights.panels = axis ? FileTensor::kColumnsLast : FileTensor::kColumnsFirst;
+  packed.data = nullptr;  // nobody else may read it
+  packed.bytes = 0;
   return {};
 }
 
@@ -235,7 +263,9 @@ Status read_graphs(const Table& root, ModelFile* file) {
       if (!status) return status;
       bool is_state = false;
       if (Status found = read_state(node, g == 0, file, &is_state); !found) return found;
-      if (!prepares && !is_state) file->nodes.push_back(std::move(node));
+      bool is_panels = false;
+      if (Status found = read_panels(node, file, &is_panels); !found) return found;
+      if (!prepares && !is_state && !is_panels) file->nodes.push_back(std::move(node));
     }
     graph.last = static_cast<int>(file->nodes.size());
   }

@@ -47,15 +47,30 @@ void ModelBytes::take(Memory memory, size_t size) {
   size_ = size;
 }
 
-void ModelBytes::release(const uint8_t* data, size_t bytes) const {
+// For the pages that lie inside of the bytes; advice that the system does not know is left out.
+void ModelBytes::advise(const uint8_t* data, size_t bytes, int advice) const {
   if (!mapped_ || data < data_ || data + bytes > data_ + size_) return;
   const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(data + bytes) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
+void ModelBytes::release(const uint8_t* data, size_t bytes) const { advise(data, bytes, MADV_DONTNEED); }
+
+void ModelBytes::expect(const uint8_t* data, size_t bytes) const {
+#ifdef MADV_POPULATE_READ  // Linux 5.14
+  advise(data, bytes, MADV_POPULATE_READ);
+#else
+  advise(data, bytes, MADV_WILLNEED);
+#endif
 }
 
 void OutsideFiles::release(const uint8_t* data, size_t bytes) const {
   for (const auto& [name, file] : files_) file->release(data, bytes);
+}
+
+void OutsideFiles::expect(const uint8_t* data, size_t bytes) const {
+  for (const auto& [name, file] : files_) file->expect(data, bytes);
 }
 
 std::string folder_of(const std::string& path) {

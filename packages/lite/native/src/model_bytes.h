@@ -26,8 +26,11 @@ class ModelBytes {
   size_t size() const { return size_; }
   // Gives back the pages of bytes that were read and are kept in another form; who reads them again gets them from the file.
   void release(const uint8_t* data, size_t bytes) const;
+  // Maps the pages of bytes that will all be read soon, at once instead of by a fault for a few of them each.
+  void expect(const uint8_t* data, size_t bytes) const;
 
  private:
+  void advise(const uint8_t* data, size_t bytes, int advice) const;
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
   bool mapped_ = false;
@@ -42,6 +45,7 @@ class OutsideFiles {
   // `length` bytes from `offset` on in the file at `location`; -1: to its end.
   Status find(std::string_view location, int64_t offset, int64_t length, const uint8_t** data, uint64_t* bytes);
   void release(const uint8_t* data, size_t bytes) const;
+  void expect(const uint8_t* data, size_t bytes) const;
 
  private:
   std::string folder_;

@@ -13,6 +13,9 @@
 
 namespace mycelia::lite {
 
+// Columns of a panel, in which kernels read the weights of products and convolutions (ops/lowered/packed.py of core).
+constexpr int64_t kPanel = 16;
+
 struct FileTensor {
   std::string_view name;
   int32_t dtype = 0, format = 0;  // MindSpore's numbers
@@ -20,6 +23,9 @@ struct FileTensor {
   const uint8_t* data = nullptr;  // of a constant
   uint64_t bytes = 0;
   bool half = false;  // a constant whose elements are float16, but stand for float32
+  // A constant whose columns, the last axis or the first one, are stored in panels as kernels on packed weights read them:
+  // the output of a Custom node "panels", which is no node of ours. `bytes` has the columns that fill the last panel.
+  enum Panels : uint8_t { kNone, kColumnsFirst, kColumnsLast } panels = kNone;
 };
 
 // A subgraph that a node runs, and the tensors that become its inputs.
@@ -65,6 +71,12 @@ struct ModelFile {
   std::vector<FileState> states;
   OutsideFiles outside;  // weights that are not in the file itself
   const ModelBytes* bytes = nullptr;  // of the file, if they stay
+
+  // Bytes that will all be read soon, and lie in memory already as a rule: their pages are mapped at once.
+  void expect(const uint8_t* data, size_t count) const {
+    if (bytes) bytes->expect(data, count);
+    outside.expect(data, count);
+  }
 
   // Bytes that were read and are kept in another form.
   void release(const uint8_t* data, size_t count) const {

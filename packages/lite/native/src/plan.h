@@ -140,6 +140,9 @@ class Planner {
   const FileNode& node() const { return *node_; }
   int input(size_t i);  // value of the node's input; fails if it is absent
   int optional_input(size_t i);  // -1 if it is absent
+  // The panels in which the i-th input lies in the file, and its type; -1 if it does not lie in panels.
+  int panels(size_t i, Type* type);
+  bool panels_are_of_first_axis(size_t i) const { return file_.tensors[node_->inputs[i]].panels == FileTensor::kColumnsFirst; }
   const Type& type(int value) const { return plan_.values[value].type; }
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
@@ -200,6 +203,10 @@ class Planner {
   Status finish();
   int value_of(int scope, uint32_t tensor);
   int value_of_constant(uint32_t tensor);
+  int value_of_bytes(uint32_t tensor, Type type);
+  bool is_known(int scope, uint32_t tensor) const;
+  int value_of_panels(uint32_t tensor);  // panels.cc
+  int unpacked(uint32_t tensor);
   void work(std::vector<Item> items);
   void lower(Item item);
   void call(Item item, int taken);
@@ -227,7 +234,7 @@ class Planner {
   int scope_ = 0;
   std::vector<Emitted> emitted_, replayed_;  // of the node at work: now, and in the stage before
   bool waits_ = false;  // the node at work asked for a number that is not known
-  std::unordered_map<uint32_t, int> constants_;  // values of the file's constants
+  std::unordered_map<uint32_t, int> constants_, panels_;  // values of the file's constants, and of those that lie in panels as such
   std::unordered_map<int, int> imports_;  // value of the stage before -> ours
   std::unordered_map<int, const uint8_t*> numbers_;  // elements of values of the stage before
   std::vector<std::vector<Type>> results_;  // of the activations of the stage before

@@ -260,6 +260,7 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
     tensor.data = memory.data();
     tensor.bytes = memory.size();
     tensor.half = false;
+    tensor.panels = FileTensor::kNone;
     source_->updated[i] = std::move(memory);
   }
   std::vector<std::vector<int64_t>> shapes;

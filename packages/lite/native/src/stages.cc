@@ -91,14 +91,22 @@ int Planner::imported(const Plan& before, int value) {
 }
 
 int Planner::value_of_constant(uint32_t index) {
-  const auto [found, fresh] = constants_.emplace(index, 0);
-  if (!fresh) return found->second;
+  const auto found = constants_.find(index);
+  if (found != constants_.end()) return found->second;
+  const FileTensor& tensor = file_.tensors[index];
+  const int value = tensor.panels ? unpacked(index) : value_of_bytes(index, {abi_dtype(tensor.dtype), tensor.shape});
+  if (tensor.half) plan_.values[value].type.dtype = MYC_F32, plan_.values[value].half = true;
+  return constants_[index] = value;
+}
+
+// A constant as its bytes lie in the file; kernels read whole elements, so that what is not aligned is copied.
+int Planner::value_of_bytes(uint32_t index, Type type) {
   const FileTensor& tensor = file_.tensors[index];
   Value value;
-  value.type = {abi_dtype(tensor.dtype), tensor.shape};
+  value.type = std::move(type);
   value.constant = tensor.data;
   value.lasting = true;
-  if (reinterpret_cast<uintptr_t>(tensor.data) % item_bytes(value.type.dtype)) {  // kernels read whole elements
+  if (reinterpret_cast<uintptr_t>(tensor.data) % item_bytes(value.type.dtype)) {
     Pack& copy = (*packs_)["aligned " + std::to_string(index)];
     if (!copy.memory.data()) {
       copy = {value.type, Memory(tensor.bytes)};
@@ -107,8 +115,7 @@ int Planner::value_of_constant(uint32_t index) {
     }
     value.constant = copy.memory.data();
   }
-  if (tensor.half) value.type.dtype = MYC_F32, value.half = true;
-  return found->second = add(std::move(value));
+  return add(std::move(value));
 }
 
 // -1 while it is not known.
@@ -119,9 +126,13 @@ int Planner::value_of(int scope, uint32_t tensor) {
   return found == values.end() ? -1 : found->second;
 }
 
+bool Planner::is_known(int scope, uint32_t tensor) const {
+  return file_.tensors[tensor].data || plan_.scopes[scope].values.count(tensor);
+}
+
 bool Planner::ready(const Item& item) {
   for (uint32_t tensor : item.returns ? file_.graphs[plan_.scopes[item.scope].graph].outputs : file_.nodes[item.node].inputs)
-    if (value_of(item.scope, tensor) < 0) return false;
+    if (!is_known(item.scope, tensor)) return false;
   return true;
 }
 
@@ -179,7 +190,7 @@ void Planner::lower(Item item) {
   for (const Reader* reader : {file_.reader.get(), file_.revealed.reader.get()})
     if (ok() && reader && !reader->ok()) fail(kGraphInvalid, reader->fault());
   for (uint32_t o : node_->outputs)
-    if (ok() && value_of(scope, o) < 0) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
+    if (ok() && !is_known(scope, o)) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
   if (ok() && item.activation < 0) note(first, scope);
 }
 

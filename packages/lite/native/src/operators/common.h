@@ -49,12 +49,25 @@ int sliced_along(Planner& p, int x, int axis, int64_t begin, int64_t size, int64
 // Fails unless `bias` is absent or has `channels` elements.
 void check_bias(Planner& p, int bias, int64_t channels);
 
-// Weights of products and convolutions are packed in panels of so many columns (ops/lowered/packed.py of core).
-constexpr int64_t kPanel = 16;
-// The next multiple of it.
+// Columns of whole panels.
 int64_t padded(int64_t n);
-// The pack of a constant matrix [out, in] if `transposed`, else [in, out]; of a convolution's weights [O, kh * kw * I], too.
-int packed_linear(Planner& p, int weight, bool transposed);
+
+// The weights of a node, a constant of the file: where they lie in panels there, kernels take them as they are.
+class Weights {
+ public:
+  Weights(Planner& p, size_t input);
+  const Type& type() const { return type_; }
+  bool is_constant() const { return panels_ >= 0 || planner_.constant(matrix_); }
+  int matrix();  // the value in its own order, which is computed if they lie in panels
+  // Panels of a matrix [out, in] if `transposed`, else [in, out]; of a convolution's weights [O, kh, kw, I] with `transposed`.
+  int panels(bool transposed);
+
+ private:
+  Planner& planner_;
+  const size_t input_;
+  int panels_ = -1, matrix_ = -1;
+  Type type_;
+};
 
 // The value after an activation without further attributes.
 int activated(Planner& p, int value, int8_t activation);

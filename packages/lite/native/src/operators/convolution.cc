@@ -13,14 +13,14 @@ namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
-// Elements of a pack for a pair of channels: Winograd's transformed weights, those as given, and a word about them.
-constexpr int64_t kTaps4 = 36 + 9, kTaps6 = 64 + 9, kPackEnd = 16;
+// Elements of Winograd's pack for a pair of channels, and a word about them.
+constexpr int64_t kPlanes4 = 36, kPlanes6 = 64, kPackEnd = 16;
 
 // Fails unless the weights are a constant [rows, kh, kw, columns] with elements, rows of equal groups, and images have rank 4.
 // Then `group` is small enough to count with.
-bool check_weights(Planner& p, const Type& image, int weight, int64_t group) {
-  const Type w = p.type(weight);
-  if (!p.constant(weight)) {
+bool check_weights(Planner& p, const Type& image, const Weights& weights, int64_t group) {
+  const Type& w = weights.type();
+  if (!weights.is_constant()) {
     p.fail(kNotSupported, "the weights must be a constant");
   } else if (w.rank() == 4 && element_count(w.shape) == 0) {
     p.fail(kNotSupported, "weights " + text_of(w) + " without elements");
@@ -43,13 +43,25 @@ int64_t algorithm_of(const Type& image, int64_t outputs, int64_t group, const Wi
   return myc_cpu_conv_algorithm(image.shape.data(), outputs, w.pad, /*packs=*/0);
 }
 
-int64_t pack_size(int64_t algorithm, int64_t group, int64_t taps, int64_t per_group, int64_t outputs) {
-  switch (algorithm) {
-    case MYC_CONV_DEPTHWISE: return taps * padded(outputs);
-    case MYC_CONV_WINOGRAD4: return kTaps4 * per_group * padded(outputs) + kPackEnd;
-    case MYC_CONV_WINOGRAD6: return kTaps6 * per_group * padded(outputs) + kPackEnd;
-    default: return group * taps * per_group * padded(outputs / group);
-  }
+// Winograd's pack beside the direct form's, which conv_last reads where pixels must not be mixed.
+int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_t outputs) {
+  return p.once("winograd " + std::to_string(algorithm), direct, [&] {
+    const Type out{p.type(direct).dtype, {(algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6) * depth * padded(outputs) + kPackEnd}};
+    const int panels = p.view(direct, {padded(outputs) / kPanel, 9 * depth, kPanel});
+    return p.emit("conv_pack", {panels}, myc_conv_pack_attrs{algorithm, 1, 0}, out);
+  });
+}
+
+// The pack of [O, kh, kw, I / group] for a form that has no panels of all outputs.
+int grouped_pack(Planner& p, int weight, int64_t algorithm, int64_t group) {
+  const Type w = p.type(weight);
+  const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
+  return p.once("conv " + std::to_string(group) + " " + std::to_string(algorithm), weight, [&] {
+    const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
+    const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
+    const int64_t size = algorithm == MYC_CONV_DEPTHWISE ? taps * padded(outputs) : group * taps * per_group * padded(outputs / group);
+    return p.emit("conv_pack", {turned}, myc_conv_pack_attrs{algorithm, group, 0}, Type{w.dtype, {size}});
+  });
 }
 
 // Whether a convolution takes less time with the channels first, by operations a nanosecond as measured: the panels of the
@@ -72,8 +84,9 @@ bool prefers_first(Planner& p, int x, const Type& image, const Type& out, const 
 
 OPERATOR(Conv2DFusion) {
   const Table& a = p.node().attributes;
-  const int x = p.input(0), weight = p.input(1), bias = p.optional_input(2);
-  const Type image = p.type(x), w = p.type(weight);
+  const int x = p.input(0), bias = p.optional_input(2);
+  Weights weight(p, 1);
+  const Type image = p.type(x), w = weight.type();
   const int64_t group = a.get<int64_t>(kConv2DFusion_group, 1);
   if (!check_weights(p, image, weight, group) || !check_channels(p, image, w, w.shape[3] * group)) return;
   check_bias(p, bias, w.shape[0]);
@@ -84,12 +97,13 @@ OPERATOR(Conv2DFusion) {
   if (p.ok()) place_windows(p, image, a.get<int8_t>(kConv2DFusion_pad_mode), a.span<int64_t>(kConv2DFusion_pad_list), &windows);
   if (!p.ok()) return;
 
-  const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
+  const int64_t outputs = w.shape[0], per_group = w.shape[3];
   const bool depthwise = group > 1 && group == outputs && group == image.shape[3] && per_group == 1;
   const int8_t activation = a.get<int8_t>(kConv2DFusion_activation_type);
   const Type out{image.dtype, {image.shape[0], windows.size[0], windows.size[1], outputs}};
   if (!depthwise && prefers_first(p, x, image, out, windows, group)) {
-    const int turned = p.once("conv first", weight, [&] { return p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, Type{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}}); });
+    const int matrix = weight.matrix();
+    const int turned = p.once("conv first", matrix, [&] { return p.emit("transpose", {matrix}, myc_transpose_attrs{ints({0, 3, 1, 2})}, Type{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}}); });
     const myc_conv_attrs attributes{ints({windows.stride[0], windows.stride[1]}), ints({windows.pad[0], windows.pad[1], windows.pad[2], windows.pad[3]}),
                                     ints({windows.dilation[0], windows.dilation[1]}), group};
     const int y = p.emit("conv", {p.channels_first(x), turned, bias}, attributes, Type{out.dtype, {out.shape[0], outputs, out.shape[1], out.shape[2]}});
@@ -97,13 +111,9 @@ OPERATOR(Conv2DFusion) {
     return;
   }
   const int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
-  const int pack = p.once("conv " + std::to_string(group) + " " + std::to_string(algorithm), weight, [&] {
-    if (algorithm == MYC_CONV_DIRECT && group == 1) return packed_linear(p, p.view(weight, {outputs, per_group * taps}), true);
-    const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
-    const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
-    const int64_t size = pack_size(algorithm, group, taps, per_group, outputs);
-    return p.emit("conv_pack", {turned}, myc_conv_pack_attrs{algorithm, group, 0}, Type{w.dtype, {size}});
-  });
+  const bool grouped = depthwise || group > 1, winograd = algorithm == MYC_CONV_WINOGRAD4 || algorithm == MYC_CONV_WINOGRAD6;
+  const int direct = grouped ? -1 : weight.panels(true);
+  const int pack = grouped ? grouped_pack(p, weight.matrix(), algorithm, group) : winograd ? transformed(p, direct, algorithm, per_group, outputs) : direct;
   const int64_t fused = fused_activation(activation);
   const myc_conv_last_attrs attributes{
       outputs,
@@ -114,16 +124,18 @@ OPERATOR(Conv2DFusion) {
       group,
       algorithm,
       fused < 0 ? 0 : fused};
-  const int y = p.emit("conv_last", {x, pack, bias, -1}, attributes, out);
+  const int y = p.emit("conv_last", {x, pack, bias, -1, winograd ? direct : -1}, attributes, out);
   p.set_output(0, fused < 0 ? activated(p, y, activation) : y);
 }
 
 OPERATOR(Conv2dTransposeFusion) {
   const Table& a = p.node().attributes;
-  const int x = p.input(0), weight = p.input(1), bias = p.optional_input(2);
+  const int x = p.input(0), bias = p.optional_input(2);
+  Weights weights(p, 1);
+  const int weight = weights.matrix();
   const Type image = p.type(x), w = p.type(weight);
   const int64_t group = a.get<int64_t>(kConv2dTransposeFusion_group, 1);
-  if (!check_weights(p, image, weight, group) || !check_channels(p, image, w, w.shape[0])) return;
+  if (!check_weights(p, image, weights, group) || !check_channels(p, image, w, w.shape[0])) return;
   const int64_t per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
   if (!image.shape[1] || !image.shape[2]) {
     p.fail(kNotSupported, "images " + text_of(image) + " without elements");

@@ -12,24 +12,16 @@ void check_bias(Planner& p, int bias, int64_t channels) {
     p.fail(kInferFailed, "the bias " + text_of(p.type(bias)) + " does not fit " + std::to_string(channels) + " channels");
 }
 
-int64_t padded(int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
-
-int packed_linear(Planner& p, int weight, bool transposed) {
-  const Type w = p.type(weight);
-  const int64_t outputs = w.shape[transposed ? 0 : 1], depth = w.shape[transposed ? 1 : 0];
-  return p.emit("linear_pack", {weight}, myc_linear_pack_attrs{transposed, 0}, Type{w.dtype, {depth * padded(outputs)}});
-}
-
 namespace {
 
 // x [..., in] times a constant matrix, [out, in] if `transposed`, plus the bias.
-int linear(Planner& p, int x, int weight, bool transposed, int bias, int8_t activation) {
-  const Type t = p.type(x), w = p.type(weight);
+int linear(Planner& p, int x, Weights& weight, bool transposed, int bias, int8_t activation) {
+  const Type t = p.type(x), w = weight.type();
   const int64_t outputs = w.shape[transposed ? 0 : 1], depth = w.shape[transposed ? 1 : 0];
   if (t.rank() < 1 || t.shape.back() != depth)
     return p.fail(kInferFailed, text_of(t) + " cannot be multiplied by " + text_of(w) + (transposed ? ", transposed" : ""));
   check_bias(p, bias, outputs);
-  const int pack = p.once(transposed ? "linear^T" : "linear", weight, [&] { return packed_linear(p, weight, transposed); });
+  const int pack = weight.panels(transposed);
   Type out = t;
   out.shape.back() = outputs;
   const int64_t fused = fused_activation(activation);
@@ -65,20 +57,21 @@ int product(Planner& p, int a, int b, bool transpose_a, bool transpose_b, int bi
 
 OPERATOR(MatMulFusion) {
   const Table& t = p.node().attributes;
-  const int a = p.input(0), b = p.input(1), bias = p.optional_input(2);
+  const int a = p.input(0), bias = p.optional_input(2);
+  Weights b(p, 1);
   const bool transpose_a = t.get<uint8_t>(kMatMulFusion_transpose_a), transpose_b = t.get<uint8_t>(kMatMulFusion_transpose_b);
   const int8_t activation = t.get<int8_t>(kMatMulFusion_activation_type);
-  const bool packed = p.constant(b) && p.type(b).rank() == 2 && p.type(b).dtype == MYC_F32 && !transpose_a;
-  p.set_output(0, packed ? linear(p, a, b, transpose_b, bias, activation) : product(p, a, b, transpose_a, transpose_b, bias, activation));
+  const bool packed = b.is_constant() && b.type().rank() == 2 && b.type().dtype == MYC_F32 && !transpose_a;
+  p.set_output(0, packed ? linear(p, a, b, transpose_b, bias, activation) : product(p, a, b.matrix(), transpose_a, transpose_b, bias, activation));
 }
 
 OPERATOR(FullConnection) {
   const Table& t = p.node().attributes;
   const int64_t axis = t.get<uint8_t>(kFullConnection_use_axis) ? t.get<int64_t>(kFullConnection_axis) : 1;
   int x = p.input(0);
-  const int weight = p.input(1);
+  Weights weight(p, 1);
   const Type type = p.type(x);
-  if (!p.constant(weight) || p.type(weight).rank() != 2) {
+  if (!weight.is_constant() || weight.type().rank() != 2) {
     p.fail(kNotSupported, "the weights must be a constant matrix");
     return;
   }

@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 from mycelia_lite.commands.options import option as _option
 from mycelia_lite.commands.options import spellings
 
-_SWITCHES = ("fp16", "trainModel", "optimizeTransformer", "infer", "check", "encryption")
+_SWITCHES = ("fp16", "trainModel", "optimizeTransformer", "infer", "check", "encryption", "packWeights")
 
 
 class ConvertCommand(TyperCommand):
@@ -69,6 +69,9 @@ def convert(
     device: Annotated[Text, _option("device", "Passes for another device; not there.")] = None,
     weightsApart: Annotated[
         Text, _option("weightsApart", "Bytes above which weights go to a file beside the model.")
+    ] = None,
+    packWeights: Annotated[
+        Text, _option("packWeights", "on: weights as this runtime's kernels read them, for a shorter load.")
     ] = None,
     withoutFusions: Annotated[
         Text, _option("withoutFusions", "Fusions that are left out, with commas.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mycelia_lite import ini
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
-from mycelia_lite.converter.options import READERS, names_of, switch
+from mycelia_lite.converter.options import READERS, invalid, names_of, switch
 
 MODEL_KEYS = ("fmk", "modelFile", "weightFile", "outputFile")
 
@@ -49,16 +49,19 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
          "project_name", "keep_original_weight", "changeable_weights_name", "inputs_shape",
          "dynamic_dim_params"),
     ),
-    "cpu_option_cfg_param": ("weights are packed when a model is loaded", ("architecture", "instruction")),
+    "cpu_option_cfg_param": ("", ("architecture", "instruction")),
 }  # fmt: skip
 
 
 @dataclass
 class Config:
-    """`models`: options of each `[model_param]` by name; `without_fusions`: names, None for all fusions."""
+    """`models`: options of each `[model_param]` by name; `without_fusions`: names, None for all fusions;
+    `pack_weights`: whether weights are packed in the file.
+    """
 
     models: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     without_fusions: tuple[str, ...] | None = ()
+    pack_weights: bool = False
 
 
 def read(path: str) -> Config:
@@ -100,6 +103,12 @@ def enter(config: Config, name: str, values: Mapping[str, str], place: str) -> N
         raise NotAvailable(f"{place}: [{name}]: {missing}")
     if name == "model_param":
         config.models.append((place, dict(values)))
+        return
+    if name == "cpu_option_cfg_param":
+        for key, expected in (("architecture", "ARM64"), ("instruction", "SIMD_DOT")):
+            if values.get(key, expected) != expected:
+                raise invalid(f"{place}: [{name}] {key}", expected, values[key])
+        config.pack_weights = True  # one order serves all processors
         return
     if values.get("plugin_path"):
         raise NotAvailable(f"{place}: plugin_path: parsers and passes cannot be loaded from libraries")

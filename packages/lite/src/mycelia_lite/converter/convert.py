@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import borders, config, obstacles, optimise, storage, trial
+from mycelia_lite.converter import borders, config, obstacles, optimise, panels, storage, trial
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import FRAMEWORKS, importer, mslite
@@ -102,6 +102,8 @@ def _finish(
     done = optimise.run(model, (*job.options.without_fusions, *without), known)
     if job.options.weight_fp16 or halves:
         storage.halve(model, exactly=not job.options.weight_fp16)
+    if job.options.pack_weights:
+        panels.pack(model)
     return done
 
 
@@ -229,7 +231,8 @@ def _job(texts: Mapping[str, str], settings: config.Config, place: str) -> Job:
 
 
 def with_fusions(options: Options, settings: config.Config) -> Options:
-    """The options without the fusions that `optimize` or a configuration file leaves out."""
+    """The options and what a configuration file says, without fusions that it or `optimize` leaves out."""
+    options = replace(options, pack_weights=options.pack_weights or settings.pack_weights)
     left_out = settings.without_fusions
     if left_out is None or options.optimize == "none":
         return replace(options, without_fusions=tuple(optimise.RULES))

@@ -117,6 +117,16 @@ class Converter:
         self._set(weight_fp16=on)
 
     @property
+    def pack_weights(self) -> bool:
+        """Whether weights lie in the file as kernels read them: a shorter load, by this runtime alone."""
+        return self._options.pack_weights
+
+    @pack_weights.setter
+    def pack_weights(self, on: bool) -> None:
+        _is_a("pack_weights", on, bool)
+        self._set(pack_weights=on)
+
+    @property
     def save_type(self) -> ModelType:
         """The kind of file that is written: ModelType.MINDIR_LITE."""
         return ModelType.MINDIR_LITE

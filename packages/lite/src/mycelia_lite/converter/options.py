@@ -20,6 +20,7 @@ class Options:
     input_data_type, output_data_type: of all borders. encrypt_key: 16 bytes, empty for none.
     tolerance: how far an output may depart when it is checked, 0 for what is usual.
     weights_apart: bytes of a file above which its weights go to a file beside it.
+    pack_weights: weights lie in the file as kernels read them, for this runtime alone.
     """
 
     input_shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class Options:
     decrypt_key: bytes = b""
     decrypt_mode: str = "AES-GCM"
     weights_apart: int = _MOST_BYTES
+    pack_weights: bool = False
 
 
 def invalid(name: str, expected: str, text: str) -> ConversionError:
@@ -183,6 +185,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "decryptMode": ("decrypt_mode", _decrypt_mode),
     "device": (None, _absent("there are no passes for other devices than the processor")),
     "weightsApart": ("weights_apart", _bytes),
+    "packWeights": ("pack_weights", switch),
     "withoutFusions": ("without_fusions", names_of),
 }
 

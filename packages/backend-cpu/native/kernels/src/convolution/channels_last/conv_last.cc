@@ -40,9 +40,9 @@ KERNEL_FN(conv_last, f32) {
     case ConvAlgorithm::direct:
       return conv_last_direct(call, s, x, packed, e, y);
     case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, s, 4, x, packed, e, y);
+      return conv_last_winograd(call, s, 4, x, packed, in<float>(call, 4), e, y);
     case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, s, 6, x, packed, e, y);
+      return conv_last_winograd(call, s, 6, x, packed, in<float>(call, 4), e, y);
     case ConvAlgorithm::depthwise:
       return conv_last_depthwise(call, s, x, packed, e, y);
   }
@@ -59,9 +59,9 @@ KERNEL_FN(conv_last_input_grad, f32) {
       return conv_last_phases_fit(s) ? conv_last_phases_input_grad(call, s, dy, packed, dx)
                                      : conv_last_direct_input_grad(call, s, dy, packed, dx);
     case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, turned(s), 4, dy, packed, ConvEpilogue{}, dx);
+      return conv_last_winograd(call, turned(s), 4, dy, packed, nullptr, ConvEpilogue{}, dx);
     case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, turned(s), 6, dy, packed, ConvEpilogue{}, dx);
+      return conv_last_winograd(call, turned(s), 6, dy, packed, nullptr, ConvEpilogue{}, dx);
     case ConvAlgorithm::depthwise:
       return conv_last_depthwise_input_grad(call, s, dy, packed, dx);
   }

@@ -103,12 +103,49 @@ float largest_pixel(int m, int64_t depth, float most) {
   return static_cast<float>(min(FLT_MAX / 256.0, FLT_MAX / (growth * most)));
 }
 
+// Planes of `panels` panels from the direct form, into which `make` puts the panel of a number first; the largest pixel goes
+// to `last`, 16 times.
+template <class Make>
+int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t panels, int64_t depth, const float* direct,
+                         float* to, float* last, const Make& make) {
+  constexpr int64_t kTaps = 9;
+  Scratch scratch(call);
+  int32_t* most = scratch.take<int32_t>(panels);
+  if (!most) return MYC_E_MEMORY;
+  const bool small = algorithm == ConvAlgorithm::winograd4;
+  const int64_t panel = depth * kPackedColumns;
+  parallel_for(call, panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      make(p);
+      const float* from = direct + p * kTaps * panel;
+      most[p] = magnitude(from, kTaps * panel);
+      if (small) {
+        transform_taps<4>(from, depth, to + p * panel, panels * panel);
+      } else {
+        transform_taps<6>(from, depth, to + p * panel, panels * panel);
+      }
+    }
+  });
+  int32_t largest = 0;
+  for (int64_t p = 0; p < panels; ++p) largest = max(largest, most[p]);
+  const float limit = largest_pixel(small ? 4 : 6, depth, magnitude_of(largest));
+  for (int64_t i = 0; i < kPackedColumns; ++i) last[i] = limit;
+  return MYC_OK;
+}
+
 }  // namespace
 
+// w may be the direct form's pack, too, as [panels, 9 * channels, 16]: then Winograd's has the planes and the largest pixel
+// alone, and conv_last reads both packs.
 KERNEL_FN(conv_pack, f32) {
   const auto& a = attrs<myc_conv_pack_attrs>(call);
   const myc_tensor& w = input(call);
   const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
+  if (w.rank == 3) {
+    float* planes = out<float>(call);
+    const int64_t size = (algorithm == ConvAlgorithm::winograd4 ? 36 : 64) * (w.size / 9);
+    return transform_panels(call, algorithm, w.shape[0], w.shape[1] / 9, in<float>(call), planes, planes + size, [](int64_t) {});
+  }
   const int64_t group = a.group, taps = w.shape[2] * w.shape[3], per_group = w.shape[1];
   const int64_t group_o = w.shape[0] / group, matrix = group_o * per_group * taps;
   const float* from = in<float>(call);
@@ -131,28 +168,9 @@ KERNEL_FN(conv_pack, f32) {
                   [&](int64_t p) { pack_panel(weights(p / panels), p % panels, to + p * taps * panel); });
     return MYC_OK;
   }
-  Scratch scratch(call);
-  int32_t* most = scratch.take<int32_t>(panels);
-  if (!most) return MYC_E_MEMORY;
-  const bool small = algorithm == ConvAlgorithm::winograd4;
-  float* all = to + (small ? 36 : 64) * panels * panel;
-  parallel_for(call, panels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      float* direct = all + p * taps * panel;
-      pack_panel(one, p, direct);
-      most[p] = magnitude(direct, taps * panel);
-      if (small) {
-        transform_taps<4>(direct, one.depth, to + p * panel, panels * panel);
-      } else {
-        transform_taps<6>(direct, one.depth, to + p * panel, panels * panel);
-      }
-    }
-  });
-  int32_t largest = 0;
-  for (int64_t p = 0; p < panels; ++p) largest = max(largest, most[p]);
-  const float limit = largest_pixel(small ? 4 : 6, one.depth, magnitude_of(largest));
-  for (int64_t i = 0; i < kPackedColumns; ++i) all[panels * taps * panel + i] = limit;
-  return MYC_OK;
+  float* all = to + (algorithm == ConvAlgorithm::winograd4 ? 36 : 64) * panels * panel;
+  return transform_panels(call, algorithm, panels, one.depth, all, to, all + panels * taps * panel,
+                          [&](int64_t p) { pack_panel(one, p, all + p * taps * panel); });
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -43,8 +43,8 @@ struct Tiling {
   bool shares_sets;       // threads do
 
   // Neither `out` nor the channels are empty.
-  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_,
-         int64_t workers)
+  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const float* direct_, const ConvEpilogue& e_,
+         float* y_, int64_t workers)
       : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
     high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
     width = round_up(s.c, kLanes);
@@ -59,8 +59,9 @@ struct Tiling {
     group = ceil_div(blocks, ceil_div(blocks, fits));
     size_line = wide * m + 2 + kReach;
     const int64_t plane = ceil_div(s.o, kPackedColumns) * s.c * kPackedColumns;
-    direct = packed + kPlanes * plane;
-    limit = magnitude_bits(direct[9 * plane]);
+    const float* end = packed + kPlanes * plane;
+    direct = direct_ ? direct_ : end;
+    limit = magnitude_bits(end[direct_ ? 0 : 9 * plane]);
     m_plane = set * group * kTileColumns + kSkew;
   }
 
@@ -306,10 +307,10 @@ struct Tiling {
 }  // namespace
 
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const ConvEpilogue& e, float* y) {
+                           const float* packed, const float* direct, const ConvEpilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
-  return size == 4 ? Tiling<4>(s, x, packed, e, y, max_workers(call)).run(call)
-                   : Tiling<6>(s, x, packed, e, y, max_workers(call)).run(call);
+  return size == 4 ? Tiling<4>(s, x, packed, direct, e, y, max_workers(call)).run(call)
+                   : Tiling<6>(s, x, packed, direct, e, y, max_workers(call)).run(call);
 }
 
 }  // namespace mycelia::MYC_ISA
