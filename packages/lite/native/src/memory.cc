@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 namespace mycelia::lite {
 
