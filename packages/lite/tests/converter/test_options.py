@@ -198,6 +198,7 @@ def test_an_enabled_micro_is_refused_and_a_disabled_one_is_not(lenet, tmp_path):
         ("--decryptMode=SM4", "-600 decryptMode must be AES-GCM or AES-CBC, but got 'SM4'"),
         ("--tolerance=-1", "-600 tolerance must be a number above 0, but got '-1'"),
         ("--weightFile=w", "-600 weightFile is for models of CAFFE, not of MINDIR"),
+        ("--signature=run", "-600 signature is for models of TFLITE, not of MINDIR"),
         ("--weightsApart=-1", "-600 weightsApart must be a number of bytes, but got '-1'"),
         ("--configFile=nowhere.cfg", "-600 configFile: the file nowhere.cfg does not exist"),
         ("--inputShape=x:0,1", "-600 inputShape must be like"),
@@ -227,6 +228,7 @@ def test_what_cannot_be_is_told_with_the_option_and_a_code(lenet, tmp_path, opti
         ("encrypt_key", b"12", TypeError), ("encrypt_key", "12", ValueError),
         ("decrypt_key", "xy", ValueError),
         ("decrypt_mode", "SM4-CBC", ValueError), ("decrypt_mode", 1, TypeError),
+        ("signature", 1, TypeError),
     ],
 )  # fmt: skip
 def test_properties_check_what_they_get(name, value, error):

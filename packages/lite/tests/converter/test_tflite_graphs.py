@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -201,3 +203,42 @@ def test_a_loop_that_changes_the_rank_of_a_value_is_refused(tmp_path):
     body.outputs = [body.outputs[0], body.outputs[1], body.outputs[0], body.outputs[3]]
     with pytest.raises(ConversionError, match=r"'i1' \(WHILE\): its value 2 enters a run as"):
         answers(tmp_path, made, np.array(1, np.int32), normal(2, 3))
+
+
+FILES = Path(__file__).parents[1] / "fixtures" / "tflite"
+ANSWERS = np.load(FILES / "answers.npz")
+
+
+def by_signature(tmp_path, name):
+    converter = mslite.Converter()
+    converter.signature = name
+    source = str(FILES / "entries.tflite")
+    return opened(converter.convert(mslite.FmkType.TFLITE, source, str(tmp_path / name)).path)
+
+
+@pytest.mark.parametrize("name, runs", [("halve", 3), ("score", 1)])
+def test_a_signature_is_an_entry_point_with_its_names(name, runs, tmp_path):
+    model = by_signature(tmp_path, name)
+    for run in range(runs):
+        for tensor in model.get_inputs():
+            tensor.set_data_from_numpy(ANSWERS[f"{name}.{run}.{tensor.name}"])
+        results = model.predict(model.get_inputs())
+        assert len(results) == (2 if name == "halve" else 1)
+        for tensor in results:
+            expected = ANSWERS[f"{name}.{run}.{tensor.name}"]
+            assert np.allclose(tensor.get_data_to_numpy(), expected, rtol=1e-6, atol=1e-7)
+            assert tensor.get_data_to_numpy().dtype == expected.dtype
+
+
+def test_a_signature_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ConversionError, match=r"'train', but the file has \['halve', 'score'\]"):
+        by_signature(tmp_path, "train")
+    with pytest.raises(ConversionError, match="signature is for models of TFLITE, not of ONNX"):
+        convert(mslite.FmkType.ONNX, str(FILES / "entries.tflite"), str(tmp_path / "m"), signature="halve")
+
+
+def test_layers_of_cells_that_tensorflow_wrote_answer_as_litert(tmp_path):
+    source = str(FILES / "cells.tflite")
+    model = opened(convert(mslite.FmkType.TFLITE, source, str(tmp_path / "m")).path)
+    for _ in range(2):  # what the cells keep begins anew in each run
+        assert np.abs(step(model, ANSWERS["cells.x"])[0] - ANSWERS["cells.y"]).max() < 1e-6

@@ -73,6 +73,9 @@ def convert(
     packWeights: Annotated[
         Text, _option("packWeights", "on: weights as this runtime's kernels read them, for a shorter load.")
     ] = None,
+    signature: Annotated[
+        Text, _option("signature", "The entry point of a TFLITE file; else its primary graph.")
+    ] = None,
     withoutFusions: Annotated[
         Text, _option("withoutFusions", "Fusions that are left out, with commas.")
     ] = None,

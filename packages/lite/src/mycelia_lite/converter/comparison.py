@@ -132,7 +132,7 @@ class SourceCheck(Check):
     """Of a source in core's IR. It is made before the writer rewrites the graph."""
 
     def __init__(self, source: Source, options: Options, path: str, writer: Writer) -> None:
-        self.source, self.path, self.writer = source, path, writer
+        self.source, self.path, self.writer, self.options = source, path, writer, options
         shapes = [v.type.shape for v in source.graph.parameters]
         dtypes = [np.dtype(v.type.dtype.np) for v in source.graph.parameters]
         is_open = any(type(n) is not int or n < 0 for shape in shapes for n in shape)
@@ -157,7 +157,7 @@ class SourceCheck(Check):
         if self.source.framework is FmkType.ONNX and importlib.util.find_spec("onnxruntime"):
             engines["onnxruntime"] = lambda: _by_onnxruntime(self.path, self.source, inputs)
         if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
-            engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs)
+            engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs, self.options.signature)
         answers = []
         for name, compute in engines.items():
             try:
@@ -274,10 +274,13 @@ def _by_onnxruntime(path: str, source: Source, arrays: Sequence[np.ndarray]) -> 
     return session.run(source.output_names, dict(zip(source.input_names, arrays, strict=True)))
 
 
-def _by_litert(path: str, source: Source, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _by_litert(path: str, source: Source, arrays: Sequence[np.ndarray], signature: str) -> list[np.ndarray]:
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=path)
+    if signature:
+        found = interpreter.get_signature_runner(signature)(**dict(zip(source.input_names, arrays)))
+        return [found[name] for name in source.output_names]
     details = {d["name"]: d for d in interpreter.get_input_details()}
     for name, array in zip(source.input_names, arrays, strict=True):
         interpreter.resize_tensor_input(details[name]["index"], array.shape)

@@ -140,6 +140,10 @@ def check(job: Job) -> None:
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID, f"the weight file {job.weight_file} does not exist"
             )
+    if job.options.signature and job.framework is not FmkType.TFLITE:
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID, f"signature is for models of TFLITE, not of {job.framework.name}"
+        )
     if os.path.isdir(job.path) or os.path.isdir(job.output_file):
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"the output file {job.output_file} is a folder")
     for name in job.options.without_fusions:
@@ -183,6 +187,8 @@ def _imported(job: Job) -> tuple[ms_format.Table, bool, Check | None]:
     more: dict[str, Any] = {}
     if job.framework is FmkType.CAFFE:
         more["weight_file"] = job.weight_file
+    if job.options.signature:
+        more["signature"] = job.options.signature
     if job.options.decrypt_key:
         more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
     source = importer(job.framework)(job.model_file, job.options.input_shape, **more)

@@ -225,6 +225,16 @@ class Converter:
             raise ValueError(f"decrypt_mode must be AES-GCM or AES-CBC, but got {mode!r}")
         self._set(decrypt_mode=mode)
 
+    @property
+    def signature(self) -> str:
+        """The entry point of a TFLITE file that is converted; "": its primary graph."""
+        return self._options.signature
+
+    @signature.setter
+    def signature(self, name: str) -> None:
+        _is_a("signature", name, str)
+        self._set(signature=name)
+
     def set_config_info(self, section: str = "", config_info: Mapping[str, str] | None = None) -> None:
         """What a section of a configuration file would say; it takes the place of an earlier one.
 

@@ -19,6 +19,7 @@ class Options:
     input_shape: sizes by name, -1 for open ones. input_format, output_format: layout of borders of rank 4.
     input_data_type, output_data_type: of all borders. encrypt_key: 16 bytes, empty for none.
     tolerance: how far an output may depart when it is checked, 0 for what is usual.
+    signature: the entry point of a TFLITE file that is converted, "" for its primary graph.
     weights_apart: bytes of a file above which its weights go to a file beside it.
     pack_weights: weights lie in the file as kernels read them, for this runtime alone.
     """
@@ -39,6 +40,7 @@ class Options:
     decrypt_mode: str = "AES-GCM"
     weights_apart: int = _MOST_BYTES
     pack_weights: bool = False
+    signature: str = ""
 
 
 def invalid(name: str, expected: str, text: str) -> ConversionError:
@@ -186,6 +188,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "device": (None, _absent("there are no passes for other devices than the processor")),
     "weightsApart": ("weights_apart", _bytes),
     "packWeights": ("pack_weights", switch),
+    "signature": ("signature", lambda text, name: text),
     "withoutFusions": ("without_fusions", names_of),
 }
 

@@ -22,6 +22,7 @@ from mycelia_lite.converter.importers.nodes import Nodes, captured, entry_of, re
 from mycelia_lite.converter.importers.tflite import (
     activations,
     arrays,
+    blocks,
     elementwise,
     graphs,
     indices,
@@ -39,19 +40,21 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, elementwise, graphs, indices, products, quantized, recurrent, reductions, resize,
-    shapes, windows,
+    activations, arrays, blocks, elementwise, graphs, indices, products, quantized, recurrent, reductions,
+    resize, shapes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 
 
-def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
-    """The primary graph of a file with inputs of these shapes, by name; others keep the file's.
+def load(path: str, input_shapes: Mapping[str, Sequence[int]], signature: str = "") -> Source:
+    """A graph of a file with inputs of these shapes, by name; others keep the file's.
 
+    It is that of a `signature`, whose names its inputs and outputs get, or the primary graph.
     Errors: ConversionError if the file cannot be read, has operators, attributes or types that are not
-    imported (all unknown operators in one error), or an input has no such name or dimensions.
+    imported (all unknown operators in one error), an input has no such name or dimensions, or there is no
+    such signature.
     """
-    return _Model(path).source(input_shapes)
+    return _Model(path).source(input_shapes, signature)
 
 
 class _Model:
@@ -64,46 +67,48 @@ class _Model:
         self.halves = False
         self.depth = 0
 
-    def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
-        graph = self.file.model.subgraphs[0]
-        self._require_operators()
+    def source(self, input_shapes: Mapping[str, Sequence[int]], signature: str) -> Source:
+        entry = self.file.entry(signature)
+        graph = self.file.at(self.file.model.subgraphs, entry.graph, "graph")
+        self._require_operators(entry.graph)
         infos = [self.file.info(t) for t in graph.tensors]
-        inputs = [self.file.at(infos, i, "input tensor") for i in graph.inputs]
-        outputs = [self.file.at(infos, i, "output tensor") for i in graph.outputs]
-        require_inputs([i.name for i in inputs], input_shapes)
+        inputs = [self.file.at(infos, i, "input tensor") for i, _ in entry.inputs]
+        outputs = [self.file.at(infos, i, "output tensor") for i, _ in entry.outputs]
+        names = [name or info.name for (_, name), info in zip(entry.inputs, inputs)]
+        require_inputs(names, input_shapes)
         states: list[np.ndarray] = []
 
         def run(trace: Trace) -> list[Any]:
             values: dict[int, Any] = {}
             symbols: dict[str, Any] = {}
-            for index, info in zip(graph.inputs, inputs):
-                shape = given_shape(info.name, info.shape, input_shapes)
+            for name, (index, _), info in zip(names, entry.inputs, inputs):
+                shape = given_shape(name, info.shape, input_shapes)
                 # Where the first sizes of inputs are open, they are one size.
                 batch = ["batch"] if len(shape) > 1 else []
-                values[index] = parameter(trace, info.name, info.dtype, shape, batch, symbols)
+                values[index] = parameter(trace, name, info.dtype, shape, batch, symbols)
             around = graphs.Surroundings(self._graph, trace)
             self._run(graph, infos, values, around)
             first, leaving = around.variable_results()
             states.extend(first)
-            return [self._output(infos, values, i) for i in graph.outputs] + leaving
+            return [self._output(infos, values, i) for i, _ in entry.outputs] + leaving
 
-        names = [i.name for i in inputs], [o.name for o in outputs]
-        return Source(captured(run), *names, FmkType.TFLITE, self.halves, states)
+        results = [name or info.name for (_, name), info in zip(entry.outputs, outputs)]
+        return Source(captured(run), names, results, FmkType.TFLITE, self.halves, states)
 
     # ---- what the file asks for
 
-    def _require_operators(self) -> None:
+    def _require_operators(self, entry: int) -> None:
         missing: dict[str, str] = {}
-        for graph in self._used_graphs():
+        for graph in self._used_graphs(entry):
             for operator in graph.operators:
                 kind = self.file.kind_of(operator)
                 if kind not in OPERATORS:
                     missing.setdefault(kind, self._label(graph, operator))
         require_none(self.path, "TFLITE operators", missing)
 
-    def _used_graphs(self) -> list[Any]:
-        """The primary graph, and those that operators of these run."""
-        found, work = {}, [0]
+    def _used_graphs(self, entry: int) -> list[Any]:
+        """The graph with this number, and those that operators of these run."""
+        found, work = {}, [entry]
         while work:
             number = work.pop()
             if number in found:

@@ -11,6 +11,7 @@ import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     integers,
@@ -160,6 +161,8 @@ def _split_v(call, x, sizes, axis):
 @operator("SLICE", sizes=(1, 2))
 def _slice(call, x, begin, size):
     """A size of -1 goes on to the end."""
+    if run_time.is_data(begin, size):
+        return _slice_of_data(call, x, begin, size)
     begin, size, shape = integers(call, begin, "begin"), integers(call, size, "size"), shape_of(x)
     if not len(begin) == len(size) == len(shape):
         raise call.fail(f"a slice from {begin} on of size {size} of {list(shape)}")
@@ -174,7 +177,22 @@ def _slice(call, x, begin, size):
         if is_number(n) and not (is_number(count) and 0 <= first <= first + count <= n):
             raise call.fail(f"a slice from {first} on of {count} elements of {n}")
         counts.append(count)
-    return _cut(x, begin, [1] * len(begin), counts)
+    return cut(x, begin, [1] * len(begin), counts)
+
+
+def _slice_of_data(call: Call, x: Any, begin: Any, size: Any) -> Any:
+    """A slice whose place or size shows when the model runs; one that does not lie inside fails there."""
+    rank = rank_of(x)
+    (begin, first), (size, count) = (
+        run_time.vector(call, v, n) for v, n in ((begin, "begin"), (size, "size"))
+    )
+    if not first == count == rank:
+        raise call.fail(f"{first} begins and {count} sizes for {rank} axes")
+    n = run_time.sizes(x)
+    end = ops.where(ops.less(size, scalar(0, size)), n, ops.add(begin, size))
+    inside = ops.logical_and(ops.less_equal(end, n), ops.greater_equal(begin, scalar(0, begin)))
+    (x,) = run_time.require([x], ops.all(ops.logical_and(inside, ops.greater_equal(end, begin))))
+    return run_time.slice_of(call, x, begin, end, None, None)
 
 
 @operator("STRIDED_SLICE")
@@ -214,10 +232,10 @@ def _strided_slice(call, x, begin, end, stride):
         begin.append(first)
         stride.append(step)
         size.append(count)
-    return _cut(x, begin, stride, size, kept)
+    return cut(x, begin, stride, size, kept)
 
 
-def _cut(x: Any, begin: list, stride: list, size: list, kept: list | None = None) -> Any:
+def cut(x: Any, begin: list, stride: list, size: list, kept: list | None = None) -> Any:
     """`size` elements from `begin` on along each axis, in the shape `kept`."""
     kept = tuple(size if kept is None else kept)
     same = all(b == 0 and s == 1 and n is m for b, s, n, m in zip(begin, stride, size, shape_of(x)))
@@ -269,7 +287,7 @@ def _reversed(x: Any, axis: int, begin: int, count: int) -> Any:
     if not count:
         return None
     size, rank = [count if i == axis else n for i, n in enumerate(shape_of(x))], rank_of(x)
-    return _cut(
+    return cut(
         x, [begin * (i == axis) for i in range(rank)], [1 - 2 * (i == axis) for i in range(rank)], size
     )
 
@@ -325,86 +343,6 @@ def _reverse(call, x, axes):
 def _reverse_sequence(call, x, lengths):
     seq, batch = (call.get("ReverseSequenceOptions", n) for n in ("seq_dim", "batch_dim"))
     return ops.reverse_sequence(x, lengths, seq, batch)
-
-
-@operator("SPACE_TO_DEPTH")
-def _space_to_depth(call, x):
-    size = call.get("SpaceToDepthOptions", "block_size")
-    n, h, w, c = _image(call, x)
-    if size < 1 or h % size or w % size:
-        raise call.option("block_size", size, f"does not divide images of {h} times {w} pixels")
-    turned = ops.transpose(ops.reshape(x, (n, h // size, size, w // size, size, c)), (0, 1, 3, 2, 4, 5))
-    return ops.reshape(turned, (n, h // size, w // size, size * size * c))
-
-
-@operator("DEPTH_TO_SPACE")
-def _depth_to_space(call, x):
-    size = call.get("DepthToSpaceOptions", "block_size")
-    n, h, w, c = _image(call, x)
-    if size < 1 or c % (size * size):
-        raise call.option("block_size", size, f"does not divide {c} channels")
-    turned = ops.transpose(ops.reshape(x, (n, h, w, size, size, c // size**2)), (0, 1, 3, 2, 4, 5))
-    return ops.reshape(turned, (n, h * size, w * size, c // size**2))
-
-
-def _image(call: Call, x: Any) -> tuple:
-    if rank_of(x) != 4:
-        raise call.fail(f"images of {rank_of(x)} axes, 4 are needed")
-    return known_shape(call, x, (1, 2, 3))
-
-
-def _blocks(call: Call, x: Any, block: Any, rows: Any, name: str) -> tuple[list[int], np.ndarray]:
-    sizes = integers(call, block, "block_shape")
-    borders = need_known(call, rows, name)
-    if (
-        borders.shape != (len(sizes), 2)
-        or len(sizes) >= rank_of(x)
-        or min(sizes, default=1) < 1
-        or borders.min(initial=0) < 0
-    ):
-        raise call.fail(f"blocks {sizes} and {name} {borders.tolist()} of {list(shape_of(x))}")
-    return sizes, borders.astype(int)
-
-
-@operator("SPACE_TO_BATCH_ND")
-def _space_to_batch(call, x, block, pads):
-    """Elements at the same place in each block become an image of their own."""
-    sizes, rows = _blocks(call, x, block, pads, "paddings")
-    m, rank = len(sizes), rank_of(x)
-    both = [n for row in reversed([(0, 0), *rows.tolist(), *[(0, 0)] * (rank - 1 - m)]) for n in row]
-    x = ops.pad(x, both) if rows.any() else x
-    n, *rest = known_shape(call, x, range(1, rank))
-    if any(s % b for s, b in zip(rest, sizes)):
-        raise call.fail(f"blocks {sizes} of {rest}")
-    split = [v for s, b in zip(rest, sizes) for v in (s // b, b)]
-    x = ops.reshape(x, (n, *split, *rest[m:]))
-    order = [*(2 + 2 * i for i in range(m)), 0, *(1 + 2 * i for i in range(m)), *range(1 + 2 * m, rank + m)]
-    batch = n * math.prod(sizes) if is_number(n) else -1
-    return ops.reshape(
-        ops.transpose(x, tuple(order)), (batch, *(s // b for s, b in zip(rest, sizes)), *rest[m:])
-    )
-
-
-@operator("BATCH_TO_SPACE_ND")
-def _batch_to_space(call, x, block, crops):
-    sizes, rows = _blocks(call, x, block, crops, "crops")
-    m, rank = len(sizes), rank_of(x)
-    n, *rest = known_shape(call, x, range(1, rank))
-    count = math.prod(sizes)
-    if is_number(n) and n % count:
-        raise call.fail(f"blocks {sizes} of {n} images")
-    batch = n // count if is_number(n) else -1
-    x = ops.reshape(x, (*sizes, batch, *rest))
-    order = [m, *(v for i in range(m) for v in (m + 1 + i, i)), *range(2 * m + 1, rank + m)]
-    x = ops.reshape(ops.transpose(x, tuple(order)), (batch, *(s * b for s, b in zip(rest, sizes)), *rest[m:]))
-    if not rows.any():
-        return x
-    ends = [s * b - int(r[1]) for s, b, r in zip(rest, sizes, rows)]
-    begin = [0, *(int(r[0]) for r in rows), *[0] * (rank - 1 - m)]
-    size = [shape_of(x)[0], *(e - b for e, b in zip(ends, begin[1:])), *rest[m:]]
-    if min(size[1:]) < 0:
-        raise call.fail(f"crops {rows.tolist()} of {list(shape_of(x))}")
-    return _cut(x, begin, [1] * rank, size)
 
 
 @operator("MATRIX_DIAG")

@@ -74,6 +74,15 @@ class TensorInfo:
         return self.kind in _RESOURCES
 
 
+@dataclass(frozen=True)
+class Entry:
+    """Where a run begins: a graph's number, its inputs and outputs as tensors with names, "" for theirs."""
+
+    graph: int
+    inputs: Sequence[tuple[int, str]]
+    outputs: Sequence[tuple[int, str]]
+
+
 class File:
     """The tables of a file. Errors: ConversionError for what is no such file."""
 
@@ -100,6 +109,32 @@ class File:
         if not 0 <= index < len(entries):
             raise self.broken(f"{what} {index} does not exist: there are {len(entries)}")
         return entries[index]
+
+    def entry(self, signature: str) -> Entry:
+        """Where a signature begins, "" for the primary graph, in the order of the graph's inputs and outputs.
+
+        Errors: ConversionError if there is no such signature, or it leaves out an input.
+        """
+        if not signature:
+            first = self.model.subgraphs[0]
+            return Entry(0, [(i, "") for i in first.inputs], [(i, "") for i in first.outputs])
+        keys = [s.signature_key for s in self.model.signature_defs]
+        if signature not in keys:
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID, f"signature names '{signature}', but the file has {sorted(keys)}"
+            )
+        found = self.model.signature_defs[keys.index(signature)]
+        graph = self.at(self.model.subgraphs, found.subgraph_index, "graph")
+        inputs = {entry.tensor_index: entry.name for entry in found.inputs}
+        if set(inputs) != set(graph.inputs) or len(inputs) != len(graph.inputs):
+            raise self.broken(f"the signature '{signature}' names other inputs than its graph has")
+        order = {index: place for place, index in enumerate(graph.outputs)}
+        outputs = sorted(found.outputs, key=lambda entry: order.get(entry.tensor_index, len(order)))
+        return Entry(
+            found.subgraph_index,
+            [(i, inputs[i]) for i in graph.inputs],
+            [(entry.tensor_index, entry.name) for entry in outputs],
+        )
 
     def kind_of(self, operator: Any) -> str:
         """The name of an operator; of a custom one `CUSTOM.` and its code."""

@@ -182,6 +182,8 @@ def _while(call, *inputs):
                 results = [v if isinstance(v, Variable) else as_tensor(v) for v in results]
                 if obstacles.hide(results):
                     return results
+                if number == body:
+                    results = [_declared(*each) for each in zip(results, inputs, call.outputs)]
                 kept = (
                     [ops.reshape(results[0], ())] if number == test else [results[i] for i in sorted(types)]
                 )
@@ -213,6 +215,17 @@ def _while(call, *inputs):
     )
     results = dict(zip(sorted(types), made))
     return [results.get(i, v) for i, v in enumerate(inputs)]
+
+
+def _declared(result: Any, first: Any, info: TensorInfo) -> Any:
+    """What a run leaves, with the sizes that the file declares where these are those of the first run.
+
+    Sizes that a body cuts off and puts together again by numbers of the run are known in no other way.
+    """
+    if isinstance(result, Variable) or all(map(is_number, shape_of(result))):
+        return result
+    same = len(shape_of(result)) == len(info.shape) and _plain(shape_of(first)) == info.shape
+    return ops.reshape(result, info.shape) if same and min(info.shape) >= 0 else result
 
 
 def _plain(shape: Sequence[Any]) -> tuple[int, ...]:
