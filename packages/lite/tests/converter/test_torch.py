@@ -208,3 +208,95 @@ def test_open_sizes_are_numbers_too(tmp_path):
         x = torch.randn(n, 3, 4)
         for a, b in zip(trial.answers(model, [x.numpy()]), function(x), strict=True):
             assert np.allclose(a, b.numpy(), atol=1e-5)
+
+
+# ---- control flow
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, self.left, lambda x: torch.relu(self.right(x)), (x,)) + 1
+
+
+class Halving(nn.Module):
+    """Repeats a layer until the sum is small, at most n times."""
+
+    def __init__(self):
+        super().__init__()
+        self.row = nn.Linear(4, 4)
+
+    def forward(self, x, n):
+        from torch._higher_order_ops.while_loop import while_loop
+
+        def going(i, x):
+            return (i < n) & (x.abs().sum() > 0.5)
+
+        def step(i, x):
+            return i + 1, torch.tanh(self.row(x)) * 0.5
+
+        return while_loop(going, step, (torch.zeros((), dtype=torch.int64), x))
+
+
+def both_ways(tmp_path, net, *calls, **options):
+    """Convert the program of a net, exported with the first of the inputs, and compare it on all."""
+    net, _, program = made(net, *calls[0], **options)
+    model = mslite.Model()
+    model.build_from_file(convert(PYTORCH, program, str(tmp_path / "net")).path)
+    for inputs in calls:
+        shapes = [list(x.shape) for x in inputs]
+        if [t.shape for t in model.get_inputs()] != shapes:
+            model.resize(model.get_inputs(), shapes)
+        with torch.no_grad():
+            wanted = net(*inputs)
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        found = trial.answers(model, [x.numpy() for x in inputs])
+        for a, b in zip(found, (w.numpy() for w in wanted), strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape
+            assert np.allclose(a, b, rtol=1e-5, atol=1e-6), np.abs(a - b).max()
+
+
+def test_a_branch_is_chosen_by_the_data(tmp_path):
+    x = torch.arange(8.0).reshape(2, 4)
+    both_ways(tmp_path, Branches(), (x,), (-x,))
+
+
+def test_a_loop_runs_as_long_as_its_test_holds(tmp_path):
+    x = torch.ones(3, 4)
+    both_ways(tmp_path, Halving(), *((x * scale, torch.tensor(n)) for scale in (1, 0.01) for n in (0, 1, 9)))
+
+
+def running(x, weights):
+    from torch._higher_order_ops.scan import scan
+
+    return scan(lambda c, r: (c * weights + r[0], c.sum() * r[1]), torch.zeros(4), (x, x * 2))
+
+
+def test_rows_are_mapped_and_scanned(tmp_path):
+    from torch._higher_order_ops.map import map as over
+
+    x, y = torch.randn(5, 4), torch.randn(4)
+    both_ways(tmp_path, running, (x, y), (x * 3, -y))
+    both_ways(tmp_path, lambda x, y: over(lambda r, y: torch.softmax(r + y, 0), x, y), (x, y), (-x, y))
+
+
+def test_rows_of_an_open_number_are_mapped(tmp_path):
+    from torch._higher_order_ops.map import map as over
+
+    rows = torch.export.Dim("rows", min=2, max=64)
+    net = Lambda(lambda x: over(lambda r: torch.relu(r) + r.mean(), x))
+    calls = [(torch.randn(n, 4),) for n in (5, 2, 9)]
+    both_ways(tmp_path, net, *calls, dynamic_shapes={"x": ({0: rows},)})
+
+
+def test_what_a_branch_hides_is_listed(tmp_path):
+    class Bad(nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: torch.special.bessel_j0(x), lambda x: x.erfinv(), (x,))
+
+    _, _, program = made(Bad(), (2, 3))
+    found = [str(e) for e in explain(Job(PYTORCH, program, str(tmp_path / "m")))]
+    assert len(found) == 2 and "special_bessel_j0" in found[0] and "erfinv" in found[1]

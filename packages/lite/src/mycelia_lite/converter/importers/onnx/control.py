@@ -1,7 +1,4 @@
-"""If, Loop and Scan: graphs in attributes become regions of core's IR.
-
-A region is traced on its own; what it reads of the graph around it becomes inputs of the node.
-"""
+"""If, Loop and Scan, whose bodies are graphs in attributes."""
 
 from __future__ import annotations
 
@@ -15,10 +12,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.capture.trace import Trace
-from mycelia.capture.values import close_over
-from mycelia.ir import TensorType
-from mycelia.ir.types import join
-from mycelia.ops.define import find
+from mycelia_lite.converter.importers import regions
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     as_tensor,
@@ -29,12 +23,9 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.file import tensor_of
-from mycelia_lite.converter.runtime_op import OPEN, at_run_time, file_loop
+from mycelia_lite.converter.runtime_op import at_run_time
 
 _ENDLESS = np.iinfo(np.int64).max
-_MOST_TRIES = (
-    10  # sizes of carried values that turn out to differ from run to run are opened one after the other
-)
 
 
 @dataclass
@@ -61,22 +52,14 @@ def branch(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[
     condition = as_tensor(inputs[0])
     if known(condition) is not None:
         return around.inside(graphs[0 if known(condition).all() else 1], around.trace, {})
-    regions = []
-    for name, graph in zip(("then", "else"), graphs):
-        region = Trace(name, around.trace)
-        with region:
-            outputs = [as_tensor(v) for v in around.inside(graph, region, {})]
-            region.graph.outputs = [region.value_of(t) for t in outputs]
-        regions.append(region)
-    types = [region.graph.output_types for region in regions]
-    for i, (a, b) in enumerate(zip(*types)):
-        if join(TensorType(a.dtype, _plain(a.shape)), TensorType(b.dtype, _plain(b.shape))) is None:
-            if a.dtype is not b.dtype:
-                raise call.fail(f"its output {i} is {a} in one branch and {b} in the other")
-            return _assumed(call, condition, graphs, around)
-    given = close_over(regions)
-    then, otherwise = (region.graph for region in regions)
-    return find("cond")(given, condition, then=then, otherwise=otherwise)
+
+    def results(graph: Any) -> Callable:
+        return lambda region: [as_tensor(v) for v in around.inside(graph, region, {})]
+
+    try:
+        return regions.conditional(call, around.trace, condition, *map(results, graphs))
+    except regions.OtherRank:
+        return _assumed(call, condition, graphs, around)
 
 
 def _assumed(call: Call, condition: Any, graphs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
@@ -88,7 +71,8 @@ def _assumed(call: Call, condition: Any, graphs: Sequence[Any], around: Surround
     expected = ops.equal(condition, ms.Tensor(taken))
     values = [as_tensor(v) for v in around.inside(graphs[0 if taken else 1], around.trace, {})]
     return [
-        at_run_time("Custom", (x, expected), [(x.dtype, _plain(shape_of(x)))], type="require") for x in values
+        at_run_time("Custom", (x, expected), [(x.dtype, regions.plain(shape_of(x)))], type="require")
+        for x in values
     ]
 
 
@@ -109,7 +93,7 @@ def loop(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[An
         found = around.inside(body, region, dict(zip(names, (number, going, *values))))
         return [ops.reshape(as_tensor(found[0]), ()), *map(as_tensor, found[1:])]
 
-    return _looped(call, around, cast(most, ms.int64), going, values, step)
+    return regions.counted_loop(call, around.trace, cast(most, ms.int64), going, values, step)
 
 
 def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
@@ -142,7 +126,7 @@ def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[An
             *map(as_tensor, around.inside(body, region, dict(zip(names, (*values, *parts))))),
         ]
 
-    made = list(_looped(call, around, cast(most, ms.int64), ms.Tensor(True), values, step))
+    made = list(regions.counted_loop(call, around.trace, cast(most, ms.int64), ms.Tensor(True), values, step))
     output_axes = call.get("scan_output_axes") or [0] * rows
     backwards = call.get("scan_output_directions") or [0] * rows
     for i, (axis, back) in enumerate(zip(output_axes, backwards), len(values)):
@@ -151,42 +135,3 @@ def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[An
         order = [*range(1, axis + 1), 0, *range(axis + 1, made[i].ndim)]
         made[i] = ops.transpose(made[i], tuple(order)) if axis else made[i]
     return made
-
-
-def _looped(
-    call: Call, around: Surroundings, most: Any, going: Any, values: list[Any], step: Callable
-) -> Sequence[Any]:
-    """A loop whose body is `step`. A carried value of which a size changes has an open one."""
-    types = [TensorType(v.dtype, _plain(shape_of(v))) for v in values]
-    for _ in range(_MOST_TRIES):
-        region = Trace("body", around.trace)
-        with region:
-            number, inner = (
-                region.parameter(TensorType(ms.int64, ())),
-                region.parameter(TensorType(ms.bool_, ())),
-            )
-            carried = [region.parameter(t) for t in types]
-            outputs = step(region, number, inner, carried)
-            region.graph.outputs = [region.value_of(t) for t in outputs]
-        left = [TensorType(t.dtype, _plain(t.shape)) for t in region.graph.output_types[1 : 1 + len(values)]]
-        wider = [join(before, after) for before, after in zip(types, left)]
-        for i, (before, after, both) in enumerate(zip(types, left, wider)):
-            if both is None:
-                raise call.fail(f"its carried value {i} enters a run as {before} and leaves it as {after}")
-        if wider == types:
-            break
-        types = wider
-    else:
-        raise call.fail("the sizes of its carried values could not be found")
-    rows = [
-        TensorType(t.dtype, (OPEN, *_plain(t.shape))) for t in region.graph.output_types[1 + len(values) :]
-    ]
-    rest = close_over([region], 2 + len(values))
-    return file_loop(
-        (most, going, *values, *rest), body=region.graph, carried=len(values), types=(*types, *rows)
-    )
-
-
-def _plain(shape: Sequence[Any]) -> tuple[int, ...]:
-    """A shape with -1 for what is open."""
-    return tuple(n if is_number(n) else OPEN for n in shape)

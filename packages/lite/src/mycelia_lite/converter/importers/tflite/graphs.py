@@ -15,19 +15,15 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.capture.trace import Trace
-from mycelia.capture.values import close_over
 from mycelia.ir import TensorType
-from mycelia.ir.types import join
-from mycelia.ops.define import find
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.importers import regions
 from mycelia_lite.converter.importers.onnx.calls import is_number, known, shape_of
 from mycelia_lite.converter.importers.tflite.calls import Call, as_tensor, operator
 from mycelia_lite.converter.importers.tflite.file import TensorInfo
-from mycelia_lite.converter.runtime_op import OPEN
 
 CALLS = ("CALL", "CALL_ONCE")  # operators whose graphs run in place, each node with a place of its own
-_MOST_TRIES = 20  # what changes in a loop, and sizes that turn out to differ, are found one after the other
 
 
 @dataclass
@@ -141,23 +137,11 @@ def _if(call, condition, *inputs):
     condition = ops.reshape(as_tensor(condition), ())
     if known(condition) is not None:
         return tuple(call.around.run(numbers[0 if known(condition) else 1], inputs, call.around))
-    regions = []
-    for name, number in zip(("then", "else"), numbers):
-        region = Trace(name, call.around.trace)
-        with region:
-            outputs = [as_tensor(v) for v in call.around.run(number, inputs, call.around.within(region))]
-            if not obstacles.hide(outputs):
-                region.graph.outputs = [region.value_of(t) for t in outputs]
-                regions.append(region)
-    if len(regions) < 2:
-        return [obstacles.UNKNOWN] * len(call.outputs)
-    types = [region.graph.output_types for region in regions]
-    for i, (a, b) in enumerate(zip(*types)):
-        if a.dtype != b.dtype or a.rank != b.rank:
-            raise call.fail(f"its output {i} is {a} in one branch and {b} in the other")
-    given = close_over(regions)
-    then, otherwise = (region.graph for region in regions)
-    return find("cond")(given, condition, then=then, otherwise=otherwise)
+
+    def results(number: int) -> Callable:
+        return lambda region: _tensors(call.around.run(number, inputs, call.around.within(region)))
+
+    return regions.conditional(call, call.around.trace, condition, *map(results, numbers))
 
 
 @operator("CALL", raw=True)
@@ -167,54 +151,25 @@ def _call(call, *inputs):
 
 @operator("WHILE", raw=True)
 def _while(call, *inputs):
-    """Runs the body as long as the test holds. Only what the body changes is carried from run to run."""
-    test, body = (call.get("WhileOptions", f"{name}_subgraph_index") for name in ("cond", "body"))
-    inputs = [v if isinstance(v, Variable) else as_tensor(v) for v in inputs]
-    types: dict[int, TensorType] = {}  # of what changes, by position
-    for _ in range(_MOST_TRIES):
-        regions, given, results = [], [], []
-        for number in (test, body):
-            region = Trace("test" if number == test else "body", call.around.trace)
-            with region:
-                standing = {i: region.parameter(types[i]) for i in sorted(types)}
-                given = [standing.get(i, v) for i, v in enumerate(inputs)]
-                results = call.around.run(number, given, call.around.within(region))
-                results = [v if isinstance(v, Variable) else as_tensor(v) for v in results]
-                if obstacles.hide(results):
-                    return results
-                if number == body:
-                    results = [_declared(*each) for each in zip(results, inputs, call.outputs)]
-                kept = (
-                    [ops.reshape(results[0], ())] if number == test else [results[i] for i in sorted(types)]
-                )
-                region.graph.outputs = [region.value_of(t) for t in kept]
-            regions.append(region)
-        if len(results) != len(inputs):
-            raise call.fail(f"its body makes {len(results)} values of {len(inputs)}", Code.GRAPH_FILE_ERROR)
-        wider = dict(types)
-        for i, (value, result) in enumerate(zip(given, results)):
-            if result is value:
-                continue
-            if isinstance(value, Variable) or isinstance(result, Variable):
-                raise call.fail(f"its value {i} is another variable after a run")
-            found = TensorType(result.dtype, _plain(shape_of(result)))
-            wider[i] = join(types.get(i, TensorType(value.dtype, _plain(shape_of(value)))), found)
-            if wider[i] is None:
-                before = f"{value.dtype}{list(shape_of(value))}"
-                raise call.fail(f"its value {i} enters a run as {before} and leaves it as {found}")
-        if wider == types:
-            break
-        types = wider
-    else:
-        raise call.fail("the sizes of what it carries could not be found")
-    rest = close_over(regions, len(types))
-    carried = tuple(inputs[i] for i in sorted(types))
-    condition, step = (region.graph for region in regions)
-    made = (
-        find("while_loop")((*carried, *rest), test=condition, body=step, carried=len(types)) if types else ()
-    )
-    results = dict(zip(sorted(types), made))
-    return [results.get(i, v) for i, v in enumerate(inputs)]
+    """Runs the body as long as the test holds."""
+    inputs = _tensors(inputs)
+
+    def test(region: Trace, values: Sequence[Any]) -> list[Any]:
+        number = call.get("WhileOptions", "cond_subgraph_index")
+        return _tensors(call.around.run(number, values, call.around.within(region)))
+
+    def body(region: Trace, values: Sequence[Any]) -> list[Any]:
+        number = call.get("WhileOptions", "body_subgraph_index")
+        results = _tensors(call.around.run(number, values, call.around.within(region)))
+        if obstacles.hide(results):
+            return results
+        return [_declared(*each) for each in zip(results, inputs, call.outputs, strict=True)]
+
+    return regions.while_loop(call, call.around.trace, inputs, test, body)
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    return [v if isinstance(v, Variable) or v is obstacles.UNKNOWN else as_tensor(v) for v in values]
 
 
 def _declared(result: Any, first: Any, info: TensorInfo) -> Any:
@@ -224,9 +179,5 @@ def _declared(result: Any, first: Any, info: TensorInfo) -> Any:
     """
     if isinstance(result, Variable) or all(map(is_number, shape_of(result))):
         return result
-    same = len(shape_of(result)) == len(info.shape) and _plain(shape_of(first)) == info.shape
+    same = len(shape_of(result)) == len(info.shape) and regions.plain(shape_of(first)) == info.shape
     return ops.reshape(result, info.shape) if same and min(info.shape) >= 0 else result
-
-
-def _plain(shape: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(n if is_number(n) else OPEN for n in shape)

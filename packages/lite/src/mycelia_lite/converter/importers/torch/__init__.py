@@ -14,10 +14,11 @@ from typing import Any
 
 import mycelia as ms
 from mycelia.capture.trace import Trace
+from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers.inputs import parameter, require_inputs
 from mycelia_lite.converter.importers.nodes import Nodes, captured, operator_of
-from mycelia_lite.converter.importers.torch import layers, math, moves  # noqa: F401
+from mycelia_lite.converter.importers.torch import control, layers, math, moves  # noqa: F401
 from mycelia_lite.converter.importers.torch.calls import (
     OPERATORS,
     Call,
@@ -88,7 +89,7 @@ class _Program:
             symbols: dict[str, Any] = {}
             for node, shape in zip(inputs, shapes, strict=True):
                 values[node] = _parameter(trace, node, shape, symbols)
-            self._run(nodes, values, trace)
+            self._run(self.program.graph_module, values, trace)
             return [as_tensor(values[r] if hasattr(r, "op") else r) for r in results]
 
         names = [r.name if hasattr(r, "op") else f"output{i}" for i, r in enumerate(results)]
@@ -122,9 +123,21 @@ class _Program:
             if node.op == "placeholder" and node.name in names and node.users
         }
 
-    def _run(self, nodes: Sequence[Any], values: dict[Any, Any], trace: Trace) -> None:
-        for node in nodes:
+    def _inner(self, module: Any, arguments: Sequence[Any], trace: Trace) -> list[Any]:
+        """The results of a module that an op of control flow runs."""
+        inputs = [n for n in module.graph.nodes if n.op == "placeholder"]
+        values = dict(zip(inputs, arguments, strict=True))
+        self._run(module, values, trace)
+        (results,) = next(n for n in module.graph.nodes if n.op == "output").args
+        return [_filled(r, values) for r in _listed(results)]
+
+    def _run(self, module: Any, values: dict[Any, Any], trace: Trace) -> None:
+        """Adds the results of a module's nodes to `values`."""
+        for node in module.graph.nodes:
             if node.op == "placeholder" or node.op == "output":
+                continue
+            if node.op == "get_attr" and hasattr(getattr(module, node.target, None), "graph"):
+                values[node] = getattr(module, node.target)
                 continue
             kind = str(node.target) if not isinstance(node.target, str) else node.target
             call = Call(kind, node)
@@ -134,17 +147,27 @@ class _Program:
                 raise call.fail(f"it is a {node.op}, which is not imported")
             args, kwargs = _filled(node.args, values), _filled(node.kwargs, values)
             (values[node],) = self.nodes.run(
-                trace, call, [args, list(kwargs.values())], 1, partial(self._results, call, args, kwargs)
+                trace,
+                call,
+                [args, list(kwargs.values())],
+                1,
+                partial(self._results, call, args, kwargs, trace),
             )
 
-    def _results(self, call: Call, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    def _results(self, call: Call, args: list[Any], kwargs: dict[str, Any], trace: Trace) -> list[Any]:
         """The result of a node, alone in a list: it may be a list itself."""
         target = call.node.target
         if target is python.getitem:
             return [args[0][args[1]]]
         if target in _SIZES:
             return [_SIZES[target](*args)]
-        result = operator_of(call, OPERATORS)(call, *args, **kwargs)
+        if call.kind in control.CONTROL:
+            around = control.Surroundings(trace, self._inner)
+            result = control.CONTROL[call.kind](call, around, *args, **kwargs)
+            if obstacles.hide(result):
+                return [obstacles.UNKNOWN]
+        else:
+            result = operator_of(call, OPERATORS)(call, *args, **kwargs)
         for value, declared in zip(_listed(result), _listed(call.node.meta.get("val"))):
             self._check(call, value, declared)
         return [result]
