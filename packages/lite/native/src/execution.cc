@@ -168,7 +168,7 @@ Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& 
     else if (value.root != static_cast<int>(i) && !value.constant) tensors[i].data = nullptr;
   }
   for (size_t i = 0; i < plan.values.size(); ++i)
-    if (!tensors[i].data) tensors[i].data = tensors[plan.values[i].root].data;  // a view
+    if (const Value& view = plan.values[i]; !tensors[i].data) tensors[i].data = static_cast<uint8_t*>(tensors[view.root].data) + view.offset;
   return {};
 }
 

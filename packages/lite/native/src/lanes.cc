@@ -8,16 +8,16 @@ namespace mycelia::lite {
 Order order_of(const Plan& plan) {
   const size_t count = plan.steps.size();
   Order order{std::vector<std::vector<int>>(count), std::vector<int>(count)};
-  std::vector<int> maker(plan.values.size(), -1);
+  std::vector<std::vector<int>> makers(plan.values.size());  // several where each makes a part of what is read
   for (size_t s = 0; s < count; ++s) {
     std::vector<int> before;
     for (int i : plan.steps[s].inputs)
-      if (i >= 0 && maker[plan.values[i].root] >= 0) before.push_back(maker[plan.values[i].root]);
+      if (i >= 0) before.insert(before.end(), makers[plan.values[i].root].begin(), makers[plan.values[i].root].end());
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
     for (int b : before) order.after[b].push_back(static_cast<int>(s));
     order.waits[s] = static_cast<int>(before.size());
-    for (int o : plan.steps[s].outputs) maker[plan.values[o].root] = static_cast<int>(s);
+    for (int o : plan.steps[s].outputs) makers[plan.values[o].root].push_back(static_cast<int>(s));
   }
   return order;
 }

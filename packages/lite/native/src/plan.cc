@@ -116,6 +116,7 @@ int Planner::view(int value, std::vector<int64_t> shape) {
   made.half = plan_.values[value].half;
   made.lasting = plan_.values[value].lasting;
   made.root = plan_.values[value].root;
+  made.offset = plan_.values[value].offset;
   if (made.constant) return add(std::move(made));
   // Kept like a step: a number that is asked of a view is known by it in the next stage.
   Emitted step{"", {value}, {}, {made.type}, {}};
@@ -341,6 +342,7 @@ void Planner::place() {
   struct Life {
     int value, from, to;
     int64_t bytes;
+    std::vector<int> makers;  // steps, several where each makes a part
   };
   std::vector<Life> lives;
   std::vector<int> of_value(plan_.values.size(), -1);
@@ -352,9 +354,15 @@ void Planner::place() {
       if (of_value[root] >= 0) lives[of_value[root]].to = std::max(lives[of_value[root]].to, s);
     }
     for (int o : step.outputs) {
-      if (plan_.values[o].outside) continue;
-      of_value[o] = static_cast<int>(lives.size());
-      lives.push_back({o, s, kept[o] ? static_cast<int>(plan_.steps.size()) : s, bytes_of(plan_.values[o].type)});
+      const int root = plan_.values[o].root;
+      if (plan_.values[root].outside) continue;
+      if (of_value[root] < 0) {
+        of_value[root] = static_cast<int>(lives.size());
+        lives.push_back({root, s, kept[root] ? static_cast<int>(plan_.steps.size()) : s, bytes_of(plan_.values[root].type), {}});
+      }
+      Life& life = lives[of_value[root]];
+      life.to = std::max(life.to, s);
+      life.makers.push_back(s);
     }
   }
   for (const NodeRun& node : plan_.nodes) {  // who watches reads what a node has, even if no step of it does
@@ -371,13 +379,15 @@ void Planner::place() {
     for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
       for (int i : plan_.steps[s].inputs)
         if (i >= 0) users[plan_.values[i].root].push_back(s);
-      for (int o : plan_.steps[s].outputs) users[o].push_back(s);
+      for (int o : plan_.steps[s].outputs) users[plan_.values[o].root].push_back(s);
     }
   }
   const auto ended = [&](const Life& a, const Life& b) {
     if (!plan_.parallel || a.to >= b.from) return a.to < b.from;
     const std::vector<int>& all = users[a.value];
-    return std::all_of(all.begin(), all.end(), [&](int s) { return earlier[b.from][s]; });
+    return std::all_of(b.makers.begin(), b.makers.end(), [&](int maker) {
+      return std::all_of(all.begin(), all.end(), [&](int s) { return earlier[maker][s]; });
+    });
   };
   std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
   std::vector<const Life*> placed;

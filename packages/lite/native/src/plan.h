@@ -34,6 +34,7 @@ struct Value {
   bool half = false;  // a constant of float32 whose elements are stored as float16
   bool lasting = false;  // a constant that is the same for all input shapes and runs
   int root = -1;  // the value whose memory this one shares; itself if it has its own
+  int64_t offset = 0;  // bytes from the beginning of that memory
   int64_t place = -1;  // in the arena
   bool outside = false;  // it has memory that is not of this stage's arena: `Plan` says whose
 };
@@ -224,6 +225,7 @@ class Planner {
   std::vector<bool> needed_later() const;
   void join_steps();  // joins.cc
   void join_chains();  // chain.cc
+  void write_parts_in_place();  // parts.cc
   void place();
 
   const ModelFile& file_;

@@ -65,7 +65,7 @@ Status Planner::finish() {
     return {kGraphInvalid, "an output is never made"};
   delegate_steps();
   if (!ok()) return status_;
-  if (!plan_.watched) join_steps(), join_chains();
+  if (!plan_.watched) join_steps(), join_chains(), write_parts_in_place();
   place();
   return {};
 }

@@ -9,7 +9,7 @@ namespace {
 template <class Attrs>
 ConvLast conv_last_shape(const myc_tensor& x, const myc_tensor& y, const Attrs& a) {
   ConvLast s = {};
-  s.n = x.shape[0], s.c = x.shape[3], s.o = y.shape[3], s.group = a.group;
+  s.n = x.shape[0], s.c = x.shape[3], s.o = s.y_pixel = y.shape[3], s.group = a.group;
   for (int d = 0; d < 2; ++d) {
     s.in[d] = x.shape[1 + d], s.out[d] = y.shape[1 + d], s.kernel[d] = entry(a.kernel, d);
     s.stride[d] = entry(a.stride, d), s.dilation[d] = entry(a.dilation, d), s.pad[d] = entry(a.pad, d);
@@ -20,7 +20,7 @@ ConvLast conv_last_shape(const myc_tensor& x, const myc_tensor& y, const Attrs& 
 // The convolution that an input gradient of stride 1 is: dy's positions in, x's out.
 ConvLast turned(const ConvLast& s) {
   ConvLast t = s;
-  t.c = s.o, t.o = s.c;
+  t.c = s.o, t.o = t.y_pixel = s.c;
   for (int d = 0; d < 2; ++d) {
     t.in[d] = s.out[d], t.out[d] = s.in[d];
     t.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
@@ -32,7 +32,8 @@ ConvLast turned(const ConvLast& s) {
 
 KERNEL_FN(conv_last, f32) {
   const auto& a = attrs<myc_conv_last_attrs>(call);
-  const ConvLast s = conv_last_shape(input(call, 0), output(call), a);
+  ConvLast s = conv_last_shape(input(call, 0), output(call), a);
+  s.o = a.channels;  // those of `y` may be more: it begins with the channels that are written
   const ConvEpilogue e = {in<float>(call, 2), in<float>(call, 3), static_cast<Activation>(a.activation)};
   const float *x = in<float>(call, 0), *packed = in<float>(call, 1);
   float* y = out<float>(call);
@@ -44,7 +45,7 @@ KERNEL_FN(conv_last, f32) {
     case ConvAlgorithm::winograd6:
       return conv_last_winograd(call, s, 6, x, packed, in<float>(call, 4), e, y);
     case ConvAlgorithm::depthwise:
-      return conv_last_depthwise(call, s, x, packed, e, y);
+      return s.y_pixel == s.o ? conv_last_depthwise(call, s, x, packed, e, y) : MYC_E_UNSUPPORTED;
   }
   return MYC_E_UNSUPPORTED;
 }

@@ -13,6 +13,7 @@ struct ConvLast {
   int64_t n, c, o, group;  // channels of all groups together
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2];
   int64_t pad[2];  // at the begin; `out` implies the end
+  int64_t y_pixel;  // floats between pixels of y, and of the residual: o, or more where y is a part of wider pixels
 
   int64_t group_c() const { return c / group; }
   int64_t group_o() const { return o / group; }

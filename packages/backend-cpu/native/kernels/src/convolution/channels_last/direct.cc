@@ -65,6 +65,7 @@ struct Product {
   int64_t n, group, depth, columns;  // depth and columns: input and output channels of a group
   Axis axis[2];
   int64_t out[2];     // extents of y
+  int64_t y_pixel;    // floats between its pixels
   int64_t kernel[2];  // of the pack
   const float* x;
   const float* packed;
@@ -79,7 +80,6 @@ struct Product {
   bool is_matrix;  // pixels are rows of x, one behind the other
 
   int64_t x_channels() const { return depth * group; }
-  int64_t y_channels() const { return columns * group; }
   int64_t panel_stride() const { return kernel[0] * kernel[1] * depth * kPackedColumns; }
   int64_t group_stride() const { return ceil_div(columns, kPackedColumns) * panel_stride(); }
   bool all_taps() const { return axis[0].taps == kernel[0] && axis[1].taps == kernel[1]; }
@@ -156,13 +156,13 @@ struct Block {
       if (from == to) continue;
       parts[part_count++] = {from, to, p.classes[0].taps[k / wide], p.classes[1].taps[k % wide]};
     }
-    const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_channels();
+    const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_pixel;
     each_stretch([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t kind) {
       int64_t a_at =
           ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
       int64_t c_at = ((image * p.out[0] + rows.out0 + row * rows.out_step) * p.out[1] + cols.out0 +
                       col * cols.out_step) *
-                     p.y_channels();
+                     p.y_pixel;
       int64_t *a_to = a + start[kind], *c_to = c + start[kind];
       for (int64_t i = 0; i < count; ++i, a_at += a_step, c_at += c_step) a_to[i] = a_at, c_to[i] = c_at;
       start[kind] += static_cast<int32_t>(count);
@@ -314,7 +314,7 @@ Axis gradient_axis(const ConvLast& s, int d, int64_t r) {
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y) {
   Product p = {};
-  p.n = s.n, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o();
+  p.n = s.n, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o(), p.y_pixel = s.y_pixel;
   for (int d = 0; d < 2; ++d) {
     p.axis[d] = {s.out[d], 0, 1, s.stride[d], s.in[d], s.kernel[d], 0, 1, -s.pad[d], s.dilation[d]};
     p.out[d] = s.out[d], p.kernel[d] = s.kernel[d];
@@ -326,13 +326,13 @@ int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x
 int32_t conv_last_direct_part(const myc_call* call, const ConvLast& s, const ConvPart& part, const float* x,
                               const float* packed, const ConvEpilogue& e, float* y) {
   Product p = {};
-  p.n = 1, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o();
+  p.n = 1, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o(), p.y_pixel = s.y_pixel;
   for (int d = 0; d < 2; ++d) {
     p.axis[d] = {part.size[d], part.begin[d], 1, s.stride[d], s.in[d], s.kernel[d], 0, 1,
                  part.begin[d] * s.stride[d] - s.pad[d], s.dilation[d]};
     p.out[d] = s.out[d], p.kernel[d] = s.kernel[d];
   }
-  const int64_t results = part.image * s.out[0] * s.out[1] * s.o;
+  const int64_t results = part.image * s.out[0] * s.out[1] * s.y_pixel;
   p.x = x + part.image * s.in[0] * s.in[1] * s.c, p.packed = packed, p.e = e, p.y = y + results;
   if (e.residual) p.e.residual = e.residual + results;
   return multiply(call, p);
@@ -343,7 +343,7 @@ int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, con
   for (int64_t r = 0; r < min(s.stride[0], s.in[0]); ++r) {
     for (int64_t q = 0; q < min(s.stride[1], s.in[1]); ++q) {
       Product p = {};
-      p.n = s.n, p.group = s.group, p.depth = s.group_o(), p.columns = s.group_c();
+      p.n = s.n, p.group = s.group, p.depth = s.group_o(), p.columns = s.group_c(), p.y_pixel = s.c;
       p.axis[0] = gradient_axis(s, 0, r), p.axis[1] = gradient_axis(s, 1, q);
       for (int d = 0; d < 2; ++d) p.out[d] = s.in[d], p.kernel[d] = s.kernel[d];
       p.x = dy, p.packed = packed, p.y = dx;

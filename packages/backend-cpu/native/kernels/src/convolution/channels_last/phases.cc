@@ -67,7 +67,7 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
                                     float* dx) {
   const Union all[2] = {Union(s, 0), Union(s, 1)};
   ConvLast t = {};
-  t.c = s.o, t.o = kPackedColumns, t.group = 1;
+  t.c = s.o, t.o = t.y_pixel = kPackedColumns, t.group = 1;
   for (int d = 0; d < 2; ++d) {
     t.in[d] = s.out[d], t.out[d] = ceil_div(s.in[d], s.stride[d]), t.kernel[d] = all[d].count;
     t.stride[d] = t.dilation[d] = 1, t.pad[d] = -all[d].first;

@@ -284,7 +284,7 @@ KERNEL_FN(conv_last_weight_grad, f32) {
   const auto& a = attrs<myc_conv_last_weight_grad_attrs>(call);
   const myc_tensor &x = input(call, 0), &dy = input(call, 1);
   const auto entry = [](const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; };
-  ConvLast s = {x.shape[0], x.shape[3], dy.shape[3], a.group, {}, {}, {}, {}, {}, {}};
+  ConvLast s = {x.shape[0], x.shape[3], dy.shape[3], a.group, {}, {}, {}, {}, {}, {}, dy.shape[3]};
   for (int d = 0; d < 2; ++d) {
     s.in[d] = x.shape[1 + d], s.out[d] = dy.shape[1 + d], s.kernel[d] = entry(a.kernel, d);
     s.stride[d] = entry(a.stride, d), s.pad[d] = entry(a.pad, d), s.dilation[d] = entry(a.dilation, d);

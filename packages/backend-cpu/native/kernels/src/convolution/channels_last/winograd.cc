@@ -176,7 +176,7 @@ struct Tiling {
   void transform_output(int64_t tile, const float* product, int64_t first, int64_t last) const {
     const Place p = place(tile);
     const int64_t rows = min<int64_t>(m, s.out[0] - p.row), cols = min<int64_t>(m, s.out[1] - p.col);
-    const int64_t offset = ((p.image * s.out[0] + p.row) * s.out[1] + p.col) * s.o;
+    const int64_t offset = ((p.image * s.out[0] + p.row) * s.out[1] + p.col) * s.y_pixel;
     for (int64_t j = first; j < last; j += kLanes) {
       const int64_t lanes = min<int64_t>(kLanes, last - j);
       f32v d[kPlanes], t[m * kTile];
@@ -188,21 +188,21 @@ struct Tiling {
       for (int64_t a = 0; a < rows; ++a) {
         f32v o[m];
         Filtering<m>::output(t + a * kTile, 1, o, 1);
-        const int64_t at = offset + a * s.out[1] * s.o + j;
+        const int64_t at = offset + a * s.out[1] * s.y_pixel + j;
         const auto finish = [&](bool whole) __attribute__((always_inline)) {
 #pragma GCC unroll 6
           for (int b = 0; b < m; ++b) {
             if (b >= cols) break;
             f32v r = o[b] + bias;
             if (e.residual) {
-              const float* res = e.residual + at + b * s.o;
+              const float* res = e.residual + at + b * s.y_pixel;
               r += whole ? load(res) : load_partial(res, lanes);
             }
             r = activate(r, e.activation);
             if (whole) {
-              store(y + at + b * s.o, r);
+              store(y + at + b * s.y_pixel, r);
             } else {
-              store_partial(y + at + b * s.o, r, lanes);
+              store_partial(y + at + b * s.y_pixel, r, lanes);
             }
           }
         };
