@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from collections.abc import Callable, Sequence
 
@@ -20,6 +21,7 @@ class Model:
     def __init__(self) -> None:
         self._handle = runtime.library().MSModelCreate()
         self._inputs: list[Tensor] = []
+        self._own_inputs = runtime.TensorArray.of([])
         self._outputs: list[Tensor] = []
         self._group: dict[str, Model] | None = None
 
@@ -90,6 +92,7 @@ class Model:
         library = runtime.library()
         self._inputs = [Tensor._of(h, self) for h in library.MSModelGetInputs(self._handle).list()]
         self._outputs = [Tensor._of(h, self) for h in library.MSModelGetOutputs(self._handle).list()]
+        self._own_inputs = _handles(self._inputs, "inputs")
 
     def update_config(self, section: str, config: dict[str, str]) -> None:
         """Settings before the model is built: `[execution_plan]` has nodes with data_type:float16 or
@@ -135,17 +138,21 @@ class Model:
         Errors: TypeError, RuntimeError for inputs that do not fit, for what a kernel refuses, and if the
         model is running; what a callback raises.
         """
-        array = _handles(inputs, "inputs")
-        calls = [_Call(before), _Call(after)]
-        status = runtime.library().MSModelPredictObserved(
-            self._handle, array, None, calls[0].native, calls[1].native, None
-        )
-        for call in calls:
-            if call.raised is not None:
-                raise call.raised
+        own = len(inputs) == len(self._inputs) and all(map(operator.is_, inputs, self._inputs))
+        array = self._own_inputs if own else _handles(inputs, "inputs")
+        if before is None and after is None:
+            status = runtime.library().MSModelPredict(self._handle, array, None, None, None)
+        else:
+            calls = [_Call(before), _Call(after)]
+            status = runtime.library().MSModelPredictObserved(
+                self._handle, array, None, calls[0].native, calls[1].native, None
+            )
+            for call in calls:
+                if call.raised is not None:
+                    raise call.raised
         runtime.check(status)
-        for own, given in zip(self._outputs, outputs or ()):
-            given.set_data_from_numpy(own.get_data_to_numpy())
+        for made, given in zip(self._outputs, outputs or ()):
+            given.set_data_from_numpy(made.get_data_to_numpy())
         return self.get_outputs()
 
     def get_outputs_by_node_name(self, name: str) -> list[Tensor]:
