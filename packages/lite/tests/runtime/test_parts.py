@@ -47,13 +47,20 @@ class First(nn.Cell):
     """Parts one behind the other: of any ops."""
 
     def construct(self, x, y):
-        return ops.exp(ops.concat((ops.tanh(x), ops.sigmoid(y), ops.tanh(y) * 2), 1)), ops.concat((x * y, x - y), 1)
+        return ops.exp(ops.concat((ops.tanh(x), ops.sigmoid(y), ops.tanh(y) * 2), 1)), ops.concat(
+            (x * y, x - y), 1
+        )
 
 
 def models(net, path, *shapes):
     """The converted net, its steps one after the other, and with lanes."""
     path = str(path)
-    ms.export(net, *[ms.Tensor(shape=shape, dtype=ms.float32) for shape in shapes], file_name=path, file_format="MINDIR")
+    ms.export(
+        net,
+        *[ms.Tensor(shape=shape, dtype=ms.float32) for shape in shapes],
+        file_name=path,
+        file_format="MINDIR",
+    )
     file = convert(mslite.FmkType.MINDIR, path + ".mindir", path).path
     for lanes in (1, 3):
         context, model = mslite.Context(), mslite.Model()
@@ -98,7 +105,8 @@ def test_what_cannot_be_written_in_place_is_copied(tmp_path):
         check(model, net, x)
 
 
-@pytest.mark.parametrize(("length", "left"), [(16, 0), (5, 2)])  # 5: parts would not begin where kernels expect it
+# Parts of 5 numbers would lie where no kernel expects them.
+@pytest.mark.parametrize(("length", "left"), [(16, 0), (5, 2)])
 def test_parts_one_behind_the_other_are_written_by_any_kernel(tmp_path, length, left):
     rng = np.random.default_rng(3)
     x, y = (rng.normal(size=(1, 3, length)).astype(np.float32) for _ in range(2))
