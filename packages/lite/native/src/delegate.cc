@@ -4,14 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "plan.h"
-
-struct MSDelegateNode {
-  const mycelia::lite::FileNode* node;
-  std::string name, type;
-  std::vector<std::string> input_names, output_names;
-  std::vector<MSDelegateTensor> inputs, outputs;
-};
+#include "schema.h"
 
 struct MSDelegateModel {
   struct Claim {
@@ -30,32 +23,30 @@ namespace mycelia::lite {
 
 namespace {
 
-// A run of nodes on a device, as a kernel finds it by its attributes.
-struct Partition {
-  MSDelegateKernel kernel{};
-  std::string device;
-  std::vector<MSDelegateTensor> inputs, outputs;
-  std::vector<std::string> names;  // of both, which the tensors point to
-  ~Partition() {
-    if (kernel.destroy) kernel.destroy(kernel.user);
-  }
-};
-
-void point_to(MSDelegateTensor* described, const myc_tensor& t) {
-  described->data = t.data;
-  described->shape = t.shape;
+void point_to(MSDelegateTensor* described, const myc_tensor* t) {
+  if (!t) return;  // an input that is left out
+  described->data = t->data;
+  described->shape = t->shape;
 }
 
-int32_t run_partition(const myc_call* call) {
-  Partition* partition;
-  std::memcpy(&partition, call->attrs, sizeof(partition));
-  for (int32_t i = 0; i < call->n_in; ++i) point_to(&partition->inputs[i], *call->in[i]);
-  for (int32_t i = 0; i < call->n_out; ++i) point_to(&partition->outputs[i], *call->out[i]);
-  const MSStatus status = partition->kernel.run(partition->kernel.user, partition->inputs.data(), partition->inputs.size(), partition->outputs.data(),
-                                                partition->outputs.size());
+}  // namespace
+
+int32_t run_outside(const myc_call* call) {
+  OutsideKernel* outside;
+  std::memcpy(&outside, call->attrs, sizeof(outside));
+  for (int32_t i = 0; i < call->n_in; ++i) point_to(&outside->inputs[i], call->in[i]);
+  for (int32_t i = 0; i < call->n_out; ++i) point_to(&outside->outputs[i], call->out[i]);
+  const MSStatus status = outside->kernel.run(outside->kernel.user, outside->inputs.data(), outside->inputs.size(), outside->outputs.data(),
+                                              outside->outputs.size());
   if (status == kMSStatusSuccess) return MYC_OK;
-  std::snprintf(call->ctx->error, sizeof(call->ctx->error), "the delegate %s failed with code %d", partition->device.c_str(), static_cast<int>(status));
+  std::snprintf(call->ctx->error, sizeof(call->ctx->error), "%s failed with code %d", outside->who.c_str(), static_cast<int>(status));
   return MYC_E_ARGUMENT;
+}
+
+std::vector<uint8_t> attributes_of(const OutsideKernel* kernel) {
+  std::vector<uint8_t> bytes(sizeof(kernel));
+  std::memcpy(bytes.data(), &kernel, sizeof(kernel));
+  return bytes;
 }
 
 MSDelegateTensor described(const Value& value, const std::string& name) {
@@ -64,8 +55,6 @@ MSDelegateTensor described(const Value& value, const std::string& name) {
           const_cast<uint8_t*>(value.constant), static_cast<size_t>(element_count(value.type.shape) * item_bytes(dtype))};
 }
 
-}  // namespace
-
 // Offers the nodes of this stage to the delegates, in the order of preference.
 void Planner::delegate_steps() {
   if (!plan_.delegates || plan_.delegates->empty()) return;
@@ -73,7 +62,7 @@ void Planner::delegate_steps() {
   std::vector<std::string> where(nodes.size(), "CPU"), why(nodes.size());
   std::vector<bool> taken(nodes.size());
   std::vector<int> partition_of(nodes.size(), -1);
-  std::vector<std::shared_ptr<Partition>> partitions;
+  std::vector<std::shared_ptr<OutsideKernel>> partitions;
 
   // Which values a run of nodes makes that others read, and which it reads.
   const auto borders = [&](size_t first, size_t count, std::vector<int>* in, std::vector<int>* out) {
@@ -106,30 +95,17 @@ void Planner::delegate_steps() {
     model.delegate = delegate->name;
     model.taken = taken;
     model.reasons.resize(nodes.size());
-    for (const NodeRun& run : nodes) {
-      const FileNode& file = file_.nodes[run.node];
-      MSDelegateNode node{&file, std::string(file.name), name_of_operator(file.kind), {}, {}, {}, {}};
-      for (uint32_t t : file.inputs) node.input_names.emplace_back(file_.tensors[t].name);
-      for (uint32_t t : file.outputs) node.output_names.emplace_back(file_.tensors[t].name);
-      for (size_t i = 0; i < run.inputs.size(); ++i)
-        node.inputs.push_back(run.inputs[i] < 0 ? MSDelegateTensor{} : described(plan_.values[run.inputs[i]], node.input_names[i]));
-      for (size_t i = 0; i < run.outputs.size(); ++i)
-        node.outputs.push_back(run.outputs[i] < 0 ? MSDelegateTensor{} : described(plan_.values[run.outputs[i]], node.output_names[i]));
-      model.nodes.push_back(std::move(node));
-    }
-    for (MSDelegateNode& node : model.nodes) {  // the nodes lie where they stay
-      for (size_t i = 0; i < node.inputs.size(); ++i) node.inputs[i].name = node.input_names[i].c_str();
-      for (size_t i = 0; i < node.outputs.size(); ++i) node.outputs[i].name = node.output_names[i].c_str();
-    }
+    for (const NodeRun& run : nodes) model.nodes.emplace_back(file_, file_.nodes[run.node]);
+    for (size_t n = 0; n < nodes.size(); ++n) model.nodes[n].describe(plan_, nodes[n].inputs, nodes[n].outputs);  // they lie where they stay
     model.check = [&](size_t first, size_t count) {
       std::vector<int> in, out;
       return borders(first, count, &in, &out) ? Status() : Status(kNotSupported, "a result of these nodes is a constant, or shares the memory of a value that others make");
     };
     const MSStatus status = delegate->calls.build(delegate->calls.user, &model);
     for (const MSDelegateModel::Claim& claim : model.claims) {
-      auto partition = std::make_shared<Partition>();
+      auto partition = std::make_shared<OutsideKernel>();
       partition->kernel = claim.kernel;
-      partition->device = delegate->name;
+      partition->who = "the delegate " + delegate->name;
       for (size_t n = claim.first; n < claim.first + claim.count; ++n) partition_of[n] = static_cast<int>(partitions.size());
       partitions.push_back(std::move(partition));
     }
@@ -157,7 +133,7 @@ void Planner::delegate_steps() {
     borders(first, count, &in, &out);
     for (size_t n = first; n < first + count; ++n)
       for (int s = nodes[n].first; s < nodes[n].last; ++s) owner[s] = static_cast<int>(p);
-    Partition& partition = *partitions[p];
+    OutsideKernel& partition = *partitions[p];
     const auto name_of = [&](int v) {
       for (size_t n = first; n < first + count; ++n) {
         const FileNode& file = file_.nodes[nodes[n].node];
@@ -174,12 +150,10 @@ void Planner::delegate_steps() {
     for (size_t i = 0; i < out.size(); ++i) partition.outputs.push_back(described(plan_.values[out[i]], partition.names[in.size() + i]));
     for (const std::vector<MSDelegateTensor>* side : {&partition.inputs, &partition.outputs})
       for (const MSDelegateTensor& t : *side) copied += static_cast<int64_t>(t.data_size);
-    Partition* const address = partitions[p].get();
     Step& step = made[p];
-    step.kernel = run_partition;
+    step.kernel = run_outside;
     step.op = "delegate";
-    step.attributes.resize(sizeof(address));
-    std::memcpy(step.attributes.data(), &address, sizeof(address));
+    step.attributes = attributes_of(partitions[p].get());
     step.inputs = std::move(in);
     step.outputs = std::move(out);
     step.node = nodes[first].node;
@@ -217,6 +191,24 @@ void Planner::delegate_steps() {
 
 }  // namespace mycelia::lite
 
+MSDelegateNode::MSDelegateNode(const mycelia::lite::ModelFile& file, const mycelia::lite::FileNode& given)
+    : node(&given), name(given.name), type(mycelia::lite::name_of_operator(given.kind)) {
+  if (given.kind == mycelia::lite::schema::kOp_Custom) custom_type = given.attributes.text(mycelia::lite::schema::kCustom_type);
+  for (uint32_t t : given.inputs) input_names.emplace_back(file.tensors[t].name);
+  for (uint32_t t : given.outputs) output_names.emplace_back(file.tensors[t].name);
+}
+void MSDelegateNode::describe(const mycelia::lite::Plan& plan, const std::vector<int>& in, const std::vector<int>& out) {
+  const auto all = [&](const std::vector<int>& values, const std::vector<std::string>& names, std::vector<MSDelegateTensor>* tensors) {
+    tensors->clear();
+    for (size_t i = 0; i < values.size(); ++i) {
+      tensors->push_back(values[i] < 0 ? MSDelegateTensor{} : mycelia::lite::described(plan.values[values[i]], names[i]));
+      tensors->back().name = names[i].c_str();
+    }
+  };
+  all(in, input_names, &inputs);
+  all(out, output_names, &outputs);
+}
+
 size_t MSDelegateModelGetNodeNum(const MSDelegateModel* model) { return model->nodes.size(); }
 const MSDelegateNode* MSDelegateModelGetNode(const MSDelegateModel* model, size_t i) { return i < model->nodes.size() ? &model->nodes[i] : nullptr; }
 MSStatus MSDelegateModelReplace(MSDelegateModel* model, size_t first, size_t count, const MSDelegateKernel* kernel, const char* why) {
@@ -250,4 +242,17 @@ size_t MSDelegateNodeGetInts(const MSDelegateNode* node, uint16_t field, int64_t
   const auto span = node->node->attributes.span<int64_t>(field);
   for (size_t i = 0; i < span.size && i < most; ++i) values[i] = span[static_cast<uint32_t>(i)];
   return span.size;
+}
+const char* MSDelegateNodeGetCustomType(const MSDelegateNode* node) { return node->custom_type.c_str(); }
+const void* MSDelegateNodeGetCustomAttribute(const MSDelegateNode* node, const char* name, size_t* bytes) {
+  *bytes = 0;
+  if (node->node->kind != mycelia::lite::schema::kOp_Custom) return nullptr;
+  const mycelia::lite::TableSpan all = node->node->attributes.tables(mycelia::lite::schema::kCustom_attr);
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    const mycelia::lite::Table attribute = all[i];
+    if (!attribute || attribute.text(mycelia::lite::schema::kAttribute_name) != name) continue;
+    const auto data = attribute.span<uint8_t>(mycelia::lite::schema::kAttribute_data);
+    return *bytes = data.size, data.data;
+  }
+  return nullptr;
 }

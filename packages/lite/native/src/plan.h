@@ -180,6 +180,8 @@ class Planner {
   int channels_first(int value);
   int channels_last(int first);
   void set_output(size_t i, int value);
+  // Plans a Custom node of a type that the program registered (user_operators.cc); false if it did not.
+  bool user_operator(const std::string& type);
   int fail(int code, const std::string& why);  // returns a value that may be used on
   bool ok() const { return status_.code == kSuccess && !waits_; }
 

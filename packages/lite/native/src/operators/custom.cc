@@ -9,6 +9,7 @@ using namespace schema;
 
 OPERATOR(Custom) {
   const std::string type(p.node().attributes.text(kCustom_type));
+  if (p.user_operator(type)) return;
 #define LITE_CUSTOM(name) \
   if (type == #name) return lower_custom_##name(p);
 #include "custom.def"

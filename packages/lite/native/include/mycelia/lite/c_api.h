@@ -230,11 +230,28 @@ MS_API const char* MSDelegateNodeGetName(const MSDelegateNode* node);
 MS_API const char* MSDelegateNodeGetType(const MSDelegateNode* node);
 MS_API const MSDelegateTensor* MSDelegateNodeGetInputs(const MSDelegateNode* node, size_t* num);
 MS_API const MSDelegateTensor* MSDelegateNodeGetOutputs(const MSDelegateNode* node, size_t* num);
+/* Of a Custom node: its type ("" of another), and the bytes of an attribute, which belong to the model; NULL if it has none of the name. */
+MS_API const char* MSDelegateNodeGetCustomType(const MSDelegateNode* node);
+MS_API const void* MSDelegateNodeGetCustomAttribute(const MSDelegateNode* node, const char* name, size_t* bytes);
 /* Attributes by their place in the table of the operator (mycelia/lite/schema.h): an integer of 1, 4 or 8 bytes, a float, integers;
  * the last one returns how many there are. */
 MS_API int64_t MSDelegateNodeGetInt(const MSDelegateNode* node, uint16_t field, size_t bytes, int64_t absent);
 MS_API float MSDelegateNodeGetFloat(const MSDelegateNode* node, uint16_t field, float absent);
 MS_API size_t MSDelegateNodeGetInts(const MSDelegateNode* node, uint16_t field, int64_t* values, size_t most);
+
+/* ---- operators of the program: Custom nodes of a type that it computes itself, in all models of the process. */
+typedef struct MSCustomOperator {
+  void* user;
+  /* Data types and shapes of the node's outputs, whose tensors have names alone so far; called for every plan. */
+  MSStatus (*infer)(void* user, const MSDelegateNode* node, MSDataType* types, MSShapeInfo* shapes, size_t output_num);
+  /* What runs the node with these shapes: inputs and outputs are those of the node in order, constants included; `data` of an input
+   * that is left out is NULL. The node holds for the call alone, the kernel is the runtime's if this succeeds. */
+  MSStatus (*create)(void* user, const MSDelegateNode* node, MSDelegateKernel* kernel);
+  void (*destroy)(void* user); /* or NULL; when it is registered no more and no model needs it; not at the end of the program */
+} MSCustomOperator;
+/* For models that are built from now on; in place of what the type was before, an operator of the runtime included. NULL: as it was at
+ * the start. */
+MS_API MSStatus MSRegisterCustomOperator(const char* type, const MSCustomOperator* custom);
 
 /* ---- runner: one model for many threads; its workers share weights and packed constants */
 MS_API MSRunnerHandle MSRunnerCreate(void);
