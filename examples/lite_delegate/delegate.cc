@@ -12,8 +12,16 @@
 
 namespace {
 
+using mycelia::MSTensor;
+using mycelia::Status;
+
 // What stands for another memory: only copies reach it.
 using Device = std::map<std::string, std::vector<float>>;
+
+void copy_in(const MSTensor& t, Device* memory) {
+  const auto data = static_cast<const float*>(t.Data().get());
+  (*memory)[t.Name()].assign(data, data + t.ElementNum());
+}
 
 struct Operation {
   std::string type;
@@ -22,12 +30,12 @@ struct Operation {
   size_t count;
 };
 
-class Chain : public mycelia::Kernel {
+class Chain : public mycelia::kernel::Kernel {
  public:
   Chain(std::vector<Operation> operations, Device constants) : operations_(std::move(operations)), memory_(std::move(constants)) {}
 
-  MSStatus Execute(const std::vector<MSDelegateTensor>& inputs, std::vector<MSDelegateTensor>& outputs) override {
-    for (const MSDelegateTensor& t : inputs) copy_in(t);
+  int Execute() override {  // between the tensors at the border of the run
+    for (const MSTensor& t : inputs()) copy_in(t, &memory_);
     for (const Operation& op : operations_) {
       const std::vector<float>& a = memory_[op.inputs[0]];
       std::vector<float> made(op.count);
@@ -37,16 +45,11 @@ class Chain : public mycelia::Kernel {
       }
       memory_[op.output] = std::move(made);
     }
-    for (MSDelegateTensor& t : outputs) std::memcpy(t.data, memory_[t.name].data(), t.data_size);
-    return kMSStatusSuccess;
+    for (MSTensor t : outputs()) std::memcpy(t.MutableData(), memory_[t.Name()].data(), t.DataSize());
+    return mycelia::kSuccess;
   }
 
  private:
-  void copy_in(const MSDelegateTensor& t) {
-    const auto* data = static_cast<const float*>(t.data);
-    memory_[t.name].assign(data, data + t.data_size / sizeof(float));
-  }
-
   const std::vector<Operation> operations_;
   Device memory_;
 };
@@ -55,58 +58,54 @@ class ChainDevice : public mycelia::Delegate {
  public:
   ChainDevice() : Delegate("chain") {}
 
-  MSStatus Build(mycelia::DelegateModel* model) override {
+  Status Build(mycelia::DelegateModel* model) override {
     for (size_t first = 0; first < model->size();) {
       size_t count = 0;
       while (first + count < model->size() && supports(model, first + count)) ++count;
-      if (count && claim(model, first, count) != kMSStatusSuccess) {
+      if (count && !claim(model, first, count)) {
         for (size_t i = first; i < first + count; ++i) model->Decline(i, "its results cannot be taken over");
       }
       first += std::max<size_t>(count, 1);
     }
-    return kMSStatusSuccess;
+    return mycelia::kSuccess;
   }
 
  private:
-  static bool same_shape(const MSDelegateTensor& a, const MSDelegateTensor& b) {
-    return a.shape_num == b.shape_num && std::equal(a.shape, a.shape + a.shape_num, b.shape);
-  }
-
   static bool supports(mycelia::DelegateModel* model, size_t i) {
-    constexpr uint16_t kActivationType = 4;  // the first field of a table
-    const std::string type = model->Type(i);
-    const std::vector<MSDelegateTensor> inputs = model->Inputs(i), outputs = model->Outputs(i);
+    namespace schema = mycelia::lite::schema;
+    const mycelia::schema::Primitive node = model->GetPrimitive(i);
+    const std::string type = node.type();
+    const std::vector<MSTensor> inputs = model->Inputs(i);
     std::string why;
     if (model->IsTaken(i)) return false;
     if (type == "Activation") {
-      if (MSDelegateNodeGetInt(model->node(i), kActivationType, 1, 0) != 10) why = "only tanh";
+      if (node.GetInt(schema::kActivation_activation_type, 1) != schema::kActivationType_TANH) why = "only tanh";
     } else if (type != "AddFusion" && type != "MulFusion") {
       why = "no such operator";
-    } else if (MSDelegateNodeGetInt(model->node(i), kActivationType, 1, 0) != 0) {
+    } else if (node.GetInt(type == "AddFusion" ? schema::kAddFusion_activation_type : schema::kMulFusion_activation_type, 1) != 0) {
       why = "no fused activations";
-    } else if (inputs.size() != 2 || !same_shape(inputs[0], inputs[1])) {
+    } else if (inputs.size() != 2 || inputs[0].Shape() != inputs[1].Shape()) {
       why = "shapes differ";
     }
-    for (const MSDelegateTensor& t : inputs)
-      if (t.data_type != kMSDataTypeNumberTypeFloat32) why = "only float32";
+    for (const MSTensor& t : inputs)
+      if (t.DataType() != mycelia::DataType::kNumberTypeFloat32) why = "only float32";
     if (why.empty()) return true;
     model->Decline(i, why);
     return false;
   }
 
-  static MSStatus claim(mycelia::DelegateModel* model, size_t first, size_t count) {
+  static Status claim(mycelia::DelegateModel* model, size_t first, size_t count) {
     std::vector<Operation> operations;
     Device constants;
     for (size_t i = first; i < first + count; ++i) {
-      Operation op{model->Type(i), {}, model->Outputs(i)[0].name, model->Outputs(i)[0].data_size / sizeof(float)};
-      for (const MSDelegateTensor& t : model->Inputs(i)) {
-        op.inputs.push_back(t.name);
-        const auto* data = static_cast<const float*>(t.data);
-        if (data) constants[t.name].assign(data, data + t.data_size / sizeof(float));
+      Operation op{model->Type(i), {}, model->Outputs(i)[0].Name(), static_cast<size_t>(model->Outputs(i)[0].ElementNum())};
+      for (const MSTensor& t : model->Inputs(i)) {
+        op.inputs.push_back(t.Name());
+        if (t.Data()) copy_in(t, &constants);
       }
       operations.push_back(std::move(op));
     }
-    return model->Replace(first, count, std::make_unique<Chain>(std::move(operations), std::move(constants)), "element by element");
+    return model->Replace(first, count, std::make_shared<Chain>(std::move(operations), std::move(constants)), "element by element");
   }
 };
 
@@ -126,7 +125,7 @@ int main(int argc, char** argv) {
   {
     auto context = std::make_shared<mycelia::Context>();  // may go once the model is built
     if (auto status = context->SetDelegate(std::make_shared<ChainDevice>()); !status) return failed(status);
-    if (auto status = model.Build(argv[1], kMSModelTypeMindIRLite, context); !status) return failed(status);
+    if (auto status = model.Build(argv[1], mycelia::kMindIR_Lite, context); !status) return failed(status);
   }
   std::printf("%s", model.GetModelInfo("partition").c_str());
   mycelia::MSTensor input = model.GetInputs()[0];

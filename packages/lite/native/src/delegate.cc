@@ -102,10 +102,12 @@ void Planner::delegate_steps() {
       return borders(first, count, &in, &out) ? Status() : Status(kNotSupported, "a result of these nodes is a constant, or shares the memory of a value that others make");
     };
     const MSStatus status = delegate->calls.build(delegate->calls.user, &model);
+    const auto kept = std::make_shared<std::vector<MSDelegateNode>>(std::move(model.nodes));
     for (const MSDelegateModel::Claim& claim : model.claims) {
       auto partition = std::make_shared<OutsideKernel>();
       partition->kernel = claim.kernel;
       partition->who = "the delegate " + delegate->name;
+      partition->owner = kept;
       for (size_t n = claim.first; n < claim.first + claim.count; ++n) partition_of[n] = static_cast<int>(partitions.size());
       partitions.push_back(std::move(partition));
     }
@@ -246,7 +248,7 @@ size_t MSDelegateNodeGetInts(const MSDelegateNode* node, uint16_t field, int64_t
 const char* MSDelegateNodeGetCustomType(const MSDelegateNode* node) { return node->custom_type.c_str(); }
 const void* MSDelegateNodeGetCustomAttribute(const MSDelegateNode* node, const char* name, size_t* bytes) {
   *bytes = 0;
-  if (node->node->kind != mycelia::lite::schema::kOp_Custom) return nullptr;
+  if (!name || node->node->kind != mycelia::lite::schema::kOp_Custom) return nullptr;
   const mycelia::lite::TableSpan all = node->node->attributes.tables(mycelia::lite::schema::kCustom_attr);
   for (uint32_t i = 0; i < all.size(); ++i) {
     const mycelia::lite::Table attribute = all[i];

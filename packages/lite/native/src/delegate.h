@@ -31,7 +31,7 @@ struct OutsideKernel {
   std::string who;  // for messages
   std::vector<MSDelegateTensor> inputs, outputs;
   std::vector<std::string> names;  // of both, which the tensors point to
-  std::shared_ptr<void> owner;  // what must live as long
+  std::shared_ptr<void> owner;  // what must live longer
   ~OutsideKernel() {
     if (kernel.destroy) kernel.destroy(kernel.user);
   }

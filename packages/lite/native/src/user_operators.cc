@@ -1,6 +1,7 @@
 // Custom nodes of types that the program registered: their shapes and kernels are its own.
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "c_api/border.h"
 #include "delegate.h"
@@ -48,7 +49,12 @@ bool Planner::user_operator(const std::string& type) {
   for (size_t i = 0; i < node_->inputs.size(); ++i) inputs.push_back(optional_input(i));
   inputs = widened(inputs);
   if (!ok()) return true;
-  MSDelegateNode node(file_, *node_);
+  struct Owner {  // what a kernel needs as long as it lives
+    std::shared_ptr<UserOperator> registered;
+    MSDelegateNode node;
+  };
+  const auto owner = std::make_shared<Owner>(Owner{found, {file_, *node_}});
+  MSDelegateNode& node = owner->node;
   node.describe(plan_, inputs, std::vector<int>(node_->outputs.size(), -1));
   std::vector<MSDataType> types(node_->outputs.size(), kMSDataTypeUnknown);
   std::vector<MSShapeInfo> shapes(node_->outputs.size());
@@ -59,7 +65,7 @@ bool Planner::user_operator(const std::string& type) {
     value.type.dtype = abi_dtype(types[i]);
     bool fine = value.type.dtype >= 0 && shapes[i].shape_num <= MYC_MAX_RANK;
     for (size_t d = 0; fine && d < shapes[i].shape_num; ++d) fine = shapes[i].shape[d] >= 0;
-    if (!fine) return fail(kInferInvalid, who + " gave output " + std::to_string(i) + " a type or a shape that cannot be"), true;
+    if (!fine) return fail(kInferFailed, who + " gave output " + std::to_string(i) + " a type or a shape that cannot be"), true;
     value.type.shape.assign(shapes[i].shape, shapes[i].shape + shapes[i].shape_num);
     if (!fits(value.type)) return true;
     outputs.push_back(add(std::move(value)));
@@ -70,7 +76,7 @@ bool Planner::user_operator(const std::string& type) {
   if (status != kMSStatusSuccess) outside->kernel = {};  // nothing was made that would have to be destroyed
   if (!outside->kernel.run) return fail(kNotSupported, who + " made no kernel: code " + std::to_string(status)), true;
   outside->who = who;
-  outside->owner = found;
+  outside->owner = owner;
   outside->names = node.input_names;
   outside->names.insert(outside->names.end(), node.output_names.begin(), node.output_names.end());
   outside->inputs = node.inputs;
@@ -93,9 +99,7 @@ MSStatus MSRegisterCustomOperator(const char* type, const MSCustomOperator* cust
     const auto made = custom ? std::make_shared<UserOperator>(*custom) : nullptr;
     std::shared_ptr<UserOperator> before;  // destroyed without the lock
     std::lock_guard<std::mutex> lock(registry().mutex);
-    std::shared_ptr<UserOperator>& place = registry().operators[type];
-    before.swap(place);
-    place = made;
+    before = std::exchange(registry().operators[type], made);
     return Status();
   });
 }

@@ -10,6 +10,7 @@ import sys
 from mycelia_lite.context import Context
 from mycelia_lite.enums import DataType, FmkType, Format, ModelGroupFlag, ModelType
 from mycelia_lite.model import Model, ModelGroup
+from mycelia_lite.operators import register_operator
 from mycelia_lite.runner import ModelParallelRunner
 from mycelia_lite.tensor import Tensor
 
@@ -25,6 +26,7 @@ __all__ = [
     "ModelParallelRunner",
     "ModelType",
     "Tensor",
+    "register_operator",
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 Handle = ctypes.c_void_p
@@ -45,6 +46,52 @@ class NodeProfile(ctypes.Structure):
         ("node_type", ctypes.c_char_p),
         ("milliseconds", ctypes.c_double),
         ("calls", ctypes.c_size_t),
+    )
+
+
+class DelegateTensor(ctypes.Structure):
+    """MSDelegateTensor"""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("data_type", ctypes.c_int),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("rank", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("data_size", ctypes.c_size_t),
+    )
+
+
+_Tensors = ctypes.POINTER(DelegateTensor)
+KernelRun = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, _Tensors, ctypes.c_size_t, _Tensors, ctypes.c_size_t
+)
+Destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class DelegateKernel(ctypes.Structure):
+    """MSDelegateKernel"""
+
+    _fields_ = (("user", ctypes.c_void_p), ("run", KernelRun), ("destroy", Destroy))
+
+
+CustomInfer = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ShapeInfo),
+    ctypes.c_size_t,
+)  # fmt: skip
+CustomCreate = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(DelegateKernel)
+)
+
+
+class CustomOperator(ctypes.Structure):
+    """MSCustomOperator"""
+
+    _fields_ = (
+        ("user", ctypes.c_void_p),
+        ("infer", CustomInfer),
+        ("create", CustomCreate),
+        ("destroy", Destroy),
     )
 
 
@@ -106,6 +153,12 @@ _SIGNATURES = {
         ctypes.c_int,
         (Handle, ctypes.c_size_t, ctypes.POINTER(NodeProfile), ctypes.POINTER(ctypes.c_size_t)),
     ),
+    "MSDelegateNodeGetName": (ctypes.c_char_p, (ctypes.c_void_p,)),
+    "MSDelegateNodeGetInputs": (_Tensors, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t))),
+    "MSDelegateNodeGetCustomAttribute": (
+        ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t)),
+    ),
+    "MSRegisterCustomOperator": (ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(CustomOperator))),
     "MSRunnerCreate": (Handle, ()),
     "MSRunnerDestroy": (None, (ctypes.POINTER(Handle),)),
     "MSRunnerUpdateConfig": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)),
@@ -169,7 +222,26 @@ def reason() -> str:
     return text(library().MSGetLastError())
 
 
+_raised: list[BaseException] = []  # by functions of Python that the library called, since the last check
+
+
+def guarded(function: Callable) -> Callable:
+    """The function as the library calls it: 0, or -1 if it raises; the next `check` tells of that."""
+
+    def call(*arguments: object) -> int:
+        try:
+            function(*arguments)
+        except BaseException as error:  # nothing is raised across the border
+            _raised.append(error)
+            return -1
+        return 0
+
+    return call
+
+
 def check(status: int) -> None:
     """Raise RuntimeError with the code and the reason unless a call succeeded."""
     if status:
-        raise RuntimeError(f"{reason()} (code {status})")
+        cause = _raised.pop() if _raised else None
+        _raised.clear()
+        raise RuntimeError(f"{reason()} (code {status})") from cause

@@ -20,9 +20,10 @@ MSStatus change(MSTensorHandle handle, const char* what, const Set& set) {
   return guarded([&] { return set(*tensor); });
 }
 
-// Gives the tensor zeros of another type.
+// Gives the tensor zeros of another type; a reference refers to nothing then.
 Status retype(Border* tensor, Type type) {
   if (element_count(type.shape) < 0) return {kParameterInvalid, "the shape " + text_of(type) + " has a negative size or is too large"};
+  if (tensor->reference) return tensor->type = std::move(type), tensor->data = nullptr, Status();
   Memory memory(bytes_of(type));
   if (!memory.data()) return {kMemory, "no memory for " + std::to_string(bytes_of(type)) + " bytes"};
   std::memset(memory.data(), 0, memory.size());
@@ -32,10 +33,26 @@ Status retype(Border* tensor, Type type) {
   return {};
 }
 
+Status retype(Border* tensor, MSDataType type, const int64_t* shape, size_t shape_num) {
+  const int32_t dtype = abi_dtype(type);
+  if (dtype < 0) return {kParameterInvalid, "data type " + std::to_string(type) + " is unknown"};
+  if (shape_num > MYC_MAX_RANK || (shape_num && !shape)) return {kParameterInvalid, "a tensor has at most 8 dimensions"};
+  return retype(tensor, {dtype, std::vector<int64_t>(shape, shape + shape_num)});
+}
+
+// Lets the tensor use memory of a caller's; null: its own again.
+Status refer(Border* tensor, void* data) {
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item_bytes(tensor->type.dtype)))
+    return {kParameterInvalid, "the data of tensor '" + tensor->name + "' are not aligned to its elements"};
+  tensor->data = data ? static_cast<uint8_t*>(data) : tensor->memory.data();
+  return {};
+}
+
 uint8_t* elements(MSTensorHandle handle) {
   const auto tensor = find<Border>(handle);
   if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed"), nullptr;
   if (!tensor->made) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no elements: its model has not run since it was built or resized"), nullptr;
+  if (!tensor->data && tensor->reference) return refused(kParameterInvalid, "tensor '" + tensor->name + "' refers to no elements"), nullptr;
   if (!tensor->data) refused(kInferLater, "tensor '" + tensor->name + "' has open sizes: resize its model first");
   return tensor->data;
 }
@@ -45,15 +62,25 @@ uint8_t* elements(MSTensorHandle handle) {
 MSTensorHandle MSTensorCreate(const char* name, MSDataType type, const int64_t* shape, size_t shape_num, const void* data, size_t data_len) {
   MSTensorHandle made = nullptr;
   guarded([&] {
-    const int32_t dtype = abi_dtype(type);
-    if (dtype < 0) return Status(kParameterInvalid, "data type " + std::to_string(type) + " is unknown");
-    if (shape_num > MYC_MAX_RANK || (shape_num && !shape)) return Status(kParameterInvalid, "a tensor has at most 8 dimensions");
     auto tensor = std::make_shared<Border>();
-    if (Status status = retype(tensor.get(), {dtype, std::vector<int64_t>(shape, shape + shape_num)}); !status) return status;
+    if (Status status = retype(tensor.get(), type, shape, shape_num); !status) return status;
     if (data && data_len != tensor->memory.size())
       return Status(kParameterInvalid, std::to_string(data_len) + " bytes were given for " + text_of(tensor->type) + ", which has " + std::to_string(tensor->memory.size()));
     if (data && data_len) std::memcpy(tensor->data, data, data_len);
     tensor->name = name ? name : "";
+    made = publish(std::move(tensor));
+    return Status();
+  });
+  return made;
+}
+MSTensorHandle MSTensorCreateReference(const char* name, MSDataType type, const int64_t* shape, size_t shape_num, void* data) {
+  MSTensorHandle made = nullptr;
+  guarded([&] {
+    auto tensor = std::make_shared<Border>();
+    tensor->reference = true;
+    tensor->name = name ? name : "";
+    if (Status status = retype(tensor.get(), type, shape, shape_num); !status) return status;
+    if (Status status = refer(tensor.get(), data); !status) return status;
     made = publish(std::move(tensor));
     return Status();
   });
@@ -84,8 +111,7 @@ const char* MSTensorGetName(MSTensorHandle handle) {
 }
 MSStatus MSTensorSetDataType(MSTensorHandle tensor, MSDataType type) {
   return change(tensor, "data type", [&](Border& border) {
-    const int32_t dtype = abi_dtype(type);
-    return dtype < 0 ? Status(kParameterInvalid, "data type " + std::to_string(type) + " is unknown") : retype(&border, {dtype, border.type.shape});
+    return retype(&border, type, border.type.shape.data(), border.type.shape.size());
   });
 }
 MSDataType MSTensorGetDataType(MSTensorHandle handle) {
@@ -94,8 +120,7 @@ MSDataType MSTensorGetDataType(MSTensorHandle handle) {
 }
 MSStatus MSTensorSetShape(MSTensorHandle tensor, const int64_t* shape, size_t shape_num) {
   return change(tensor, "shape", [&](Border& border) {
-    if (shape_num > MYC_MAX_RANK || (shape_num && !shape)) return Status(kParameterInvalid, "a tensor has at most 8 dimensions");
-    return retype(&border, {border.type.dtype, std::vector<int64_t>(shape, shape + shape_num)});
+    return retype(&border, static_cast<MSDataType>(file_dtype(border.type.dtype)), shape, shape_num);
   });
 }
 const int64_t* MSTensorGetShape(MSTensorHandle handle, size_t* shape_num) {
@@ -113,16 +138,12 @@ MSFormat MSTensorGetFormat(MSTensorHandle handle) {
 MSStatus MSTensorSetData(MSTensorHandle handle, void* data) {
   const auto tensor = find<Border>(handle);
   if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed");
-  if (!tensor->memory.data()) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no memory yet: resize its model first");
+  if (!tensor->memory.data() && !tensor->reference) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no memory yet: resize its model first");
   if (tensor->of_model && !tensor->session) return refused(kParameterInvalid, "tensor '" + tensor->name + "' is inside of its model");
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item_bytes(tensor->type.dtype)))
-    return refused(kParameterInvalid, "the data of tensor '" + tensor->name + "' are not aligned to its elements");
-  const auto set = [&] { return tensor->data = data ? static_cast<uint8_t*>(data) : tensor->memory.data(), Status(); };
-  if (!tensor->session) return guarded(set);
+  if (!tensor->session) return guarded([&] { return refer(tensor.get(), data); });
   return alone(*tensor->session, [&] {
-    set();
     tensor->session->rebind();
-    return Status();
+    return refer(tensor.get(), data);
   });
 }
 const void* MSTensorGetData(MSTensorHandle tensor) { return elements(tensor); }

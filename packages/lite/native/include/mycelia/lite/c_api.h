@@ -224,7 +224,7 @@ MS_API const MSDelegateNode* MSDelegateModelGetNode(const MSDelegateModel* model
 MS_API bool MSDelegateModelIsTaken(const MSDelegateModel* model, size_t i);
 /* Claims nodes first, ..., first + count - 1. The kernel is the runtime's from then on; after a failure it is not. */
 MS_API MSStatus MSDelegateModelReplace(MSDelegateModel* model, size_t first, size_t count, const MSDelegateKernel* kernel, const char* why);
-/* Says why a node is left to others. */
+/* Says why a node is left to others. Nodes live as long as the kernels that claim some, their tensors while the plan is built. */
 MS_API void MSDelegateModelDecline(MSDelegateModel* model, size_t i, const char* why);
 MS_API const char* MSDelegateNodeGetName(const MSDelegateNode* node);
 MS_API const char* MSDelegateNodeGetType(const MSDelegateNode* node);
@@ -245,7 +245,8 @@ typedef struct MSCustomOperator {
   /* Data types and shapes of the node's outputs, whose tensors have names alone so far; called for every plan. */
   MSStatus (*infer)(void* user, const MSDelegateNode* node, MSDataType* types, MSShapeInfo* shapes, size_t output_num);
   /* What runs the node with these shapes: inputs and outputs are those of the node in order, constants included; `data` of an input
-   * that is left out is NULL. The node holds for the call alone, the kernel is the runtime's if this succeeds. */
+   * that is left out is NULL. The node lives as long as the kernel, which is the runtime's if this succeeds. Kernels of one plan run
+   * one after the other unless nodes run at the same time; those of other models may run meanwhile. */
   MSStatus (*create)(void* user, const MSDelegateNode* node, MSDelegateKernel* kernel);
   void (*destroy)(void* user); /* or NULL; when it is registered no more and no model needs it; not at the end of the program */
 } MSCustomOperator;
@@ -269,6 +270,9 @@ MS_API MSStatus MSRunnerPredict(MSRunnerHandle runner, MSTensorHandleArray input
 /* ---- tensor */
 /* `data` is copied, or NULL: then all elements are zero. NULL is returned for a dtype or shape that cannot be. */
 MS_API MSTensorHandle MSTensorCreate(const char* name, MSDataType type, const int64_t* shape, size_t shape_num, const void* data, size_t data_len);
+/* A tensor without memory of its own: it refers to `data`, which must stay, or to nothing if that is NULL. MSTensorSetData lets it refer
+ * to others; with another type or shape it refers to nothing. */
+MS_API MSTensorHandle MSTensorCreateReference(const char* name, MSDataType type, const int64_t* shape, size_t shape_num, void* data);
 MS_API void MSTensorDestroy(MSTensorHandle* tensor);
 /* A tensor of its own with a copy of the elements. */
 MS_API MSTensorHandle MSTensorClone(MSTensorHandle tensor);

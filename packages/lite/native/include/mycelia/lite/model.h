@@ -10,155 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "mycelia/lite/c_api.h"
+#include "mycelia/lite/context.h"
 
 namespace mycelia {
 
-// How a call ended: true in conditions if it succeeded.
-class Status {
- public:
-  Status(MSStatus code, std::string text) : code_(code), text_(std::move(text)) {}
-  Status(MSStatus code = kMSStatusSuccess) : code_(code), text_(code == kMSStatusSuccess ? "" : MSGetLastError()) {}
-  MSStatus StatusCode() const { return code_; }
-  const std::string& ToString() const { return text_; }
-  bool IsOk() const { return code_ == kMSStatusSuccess; }
-  explicit operator bool() const { return IsOk(); }
-
- private:
-  MSStatus code_;
-  std::string text_;
-};
-
-// A device that a model may run on.
-class DeviceInfoContext {
- public:
-  virtual ~DeviceInfoContext() = default;
-  virtual MSDeviceType GetDeviceType() const = 0;
-  void SetProvider(const std::string& provider) { provider_ = provider; }
-  const std::string& GetProvider() const { return provider_; }
-  void SetProviderDevice(const std::string& device) { provider_device_ = device; }
-  const std::string& GetProviderDevice() const { return provider_device_; }
-
- private:
-  std::string provider_, provider_device_;
-};
-
-class CPUDeviceInfo : public DeviceInfoContext {
- public:
-  MSDeviceType GetDeviceType() const override { return kMSDeviceTypeCPU; }
-  // Arithmetic of 16 bits where processor and kernels have it; Model::GetModelInfo("precision") says what came of it.
-  void SetEnableFP16(bool is_fp16) { fp16_ = is_fp16; }
-  bool GetEnableFP16() const { return fp16_; }
-
- private:
-  bool fp16_ = false;
-};
-
-class Delegate;
-
-// How a model is to run. It may be dropped when the model is built.
-class Context {
- public:
-  Context() : handle_(MSContextCreate()) {}
-  ~Context() { MSContextDestroy(&handle_); }
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
-  Status SetThreadNum(int32_t thread_num) { return MSContextSetThreadNum(handle_, thread_num); }
-  int32_t GetThreadNum() const { return MSContextGetThreadNum(handle_); }
-  Status SetInterOpParallelNum(int32_t parallel_num) { return MSContextSetInterOpParallelNum(handle_, parallel_num); }
-  int32_t GetInterOpParallelNum() const { return MSContextGetInterOpParallelNum(handle_); }
-  Status SetThreadAffinity(int mode) { return MSContextSetThreadAffinityMode(handle_, mode); }
-  int GetThreadAffinityMode() const { return MSContextGetThreadAffinityMode(handle_); }
-  Status SetThreadAffinity(const std::vector<int32_t>& core_list) {
-    return MSContextSetThreadAffinityCoreList(handle_, core_list.data(), core_list.size());
-  }
-  std::vector<int32_t> GetThreadAffinityCoreList() const {
-    size_t count = 0;
-    const int32_t* cores = MSContextGetThreadAffinityCoreList(handle_, &count);
-    return {cores, cores + count};
-  }
-  Status SetEnableParallel(bool is_parallel) { return MSContextSetEnableParallel(handle_, is_parallel); }
-  bool GetEnableParallel() const { return MSContextGetEnableParallel(handle_); }
-  Status SetSharedThreadPool(bool is_shared) { return MSContextSetSharedThreadPool(handle_, is_shared); }
-  // Devices in order of preference, three at most; read when a model is built.
-  std::vector<std::shared_ptr<DeviceInfoContext>>& MutableDeviceInfo() { return devices_; }
-  // Adds a delegate behind those that were set before.
-  inline Status SetDelegate(const std::shared_ptr<Delegate>& delegate);
-
-  // For a call that builds: the handle, with the devices described. One context serves any number of models.
-  Status Prepare(MSContextHandle* handle) {
-    for (; described_ < devices_.size(); ++described_) {
-      MSDeviceInfoHandle device = MSDeviceInfoCreate(devices_[described_]->GetDeviceType());
-      if (!device) return kMSStatusLiteNotSupport;
-      if (const auto* cpu = dynamic_cast<const CPUDeviceInfo*>(devices_[described_].get())) MSDeviceInfoSetEnableFP16(device, cpu->GetEnableFP16());
-      MSDeviceInfoSetProvider(device, devices_[described_]->GetProvider().c_str());
-      MSDeviceInfoSetProviderDevice(device, devices_[described_]->GetProviderDevice().c_str());
-      const Status status = MSContextAddDeviceInfo(handle_, device);
-      MSDeviceInfoDestroy(&device);
-      if (!status) return status;
-    }
-    *handle = handle_;
-    return {};
-  }
-
- private:
-  MSContextHandle handle_;
-  std::vector<std::shared_ptr<DeviceInfoContext>> devices_;
-  size_t described_ = 0;
-};
-
-// Elements with a name, a type and a shape. Copies are the same tensor.
-class MSTensor {
- public:
-  MSTensor() = default;
-  // A tensor of a model, which it belongs to.
-  explicit MSTensor(MSTensorHandle handle) : handle_(handle, [](void*) {}) {}
-  // A new tensor with a copy of `data`, zeros if it is null; IsNull() if type and shape cannot be.
-  static MSTensor CreateTensor(const std::string& name, MSDataType type, const std::vector<int64_t>& shape, const void* data, size_t data_len) {
-    MSTensor made;
-    const MSTensorHandle handle = MSTensorCreate(name.c_str(), type, shape.data(), shape.size(), data, data_len);
-    if (handle) made.handle_ = {handle, [](void* h) { MSTensorDestroy(&h); }};
-    return made;
-  }
-
-  // A new tensor that uses `data` in place, which must stay.
-  static MSTensor CreateRefTensor(const std::string& name, MSDataType type, const std::vector<int64_t>& shape, void* data) {
-    MSTensor made = CreateTensor(name, type, shape, nullptr, 0);
-    if (!made.IsNull() && MSTensorSetData(made.handle(), data) != kMSStatusSuccess) made.handle_.reset();
-    return made;
-  }
-
-  bool IsNull() const { return handle_ == nullptr; }
-  std::string Name() const { return IsNull() ? "" : MSTensorGetName(handle()); }
-  MSDataType DataType() const { return MSTensorGetDataType(handle()); }
-  std::vector<int64_t> Shape() const {
-    size_t count = 0;
-    const int64_t* sizes = MSTensorGetShape(handle(), &count);
-    return {sizes, sizes + count};
-  }
-  int64_t ElementNum() const { return MSTensorGetElementNum(handle()); }
-  size_t DataSize() const { return MSTensorGetDataSize(handle()); }
-  std::shared_ptr<const void> Data() const { return {handle_, MSTensorGetData(handle())}; }
-  void* MutableData() { return MSTensorGetMutableData(handle()); }
-  // Memory of the caller's that is used in place; null: the tensor's own again.
-  Status SetData(void* data) { return MSTensorSetData(handle(), data); }
-  Status SetShape(const std::vector<int64_t>& shape) { return MSTensorSetShape(handle(), shape.data(), shape.size()); }
-  Status SetDataType(MSDataType type) { return MSTensorSetDataType(handle(), type); }
-  Status SetTensorName(const std::string& name) { return MSTensorSetName(handle(), name.c_str()); }
-  Status SetFormat(MSFormat format) { return MSTensorSetFormat(handle(), format); }
-  MSFormat format() const { return MSTensorGetFormat(handle()); }
-  MSTensor Clone() const { return Owned(MSTensorClone(handle())); }
-  // A tensor that the caller is to destroy.
-  static MSTensor Owned(MSTensorHandle handle) {
-    MSTensor made;
-    if (handle) made.handle_ = {handle, [](void* h) { MSTensorDestroy(&h); }};
-    return made;
-  }
-  MSTensorHandle handle() const { return handle_.get(); }
-
- private:
-  std::shared_ptr<void> handle_;
-};
+enum ModelType : int { kMindIR = 0, kAIR = 1, kOM = 2, kONNX = 3, kMindIR_Lite = 4, kUnknownType = -1 };
 
 // A node that is about to run or has run.
 struct MSCallBackParam {
@@ -179,19 +35,19 @@ class Graph {
 
 class Serialization {
  public:
-  static Status Load(const void* model_data, size_t data_size, MSModelType, Graph* graph) {
+  static Status Load(const void* model_data, size_t data_size, ModelType, Graph* graph) {
     graph->bytes_.assign(static_cast<const char*>(model_data), data_size);
     return {};
   }
-  static Status Load(const std::string& file, MSModelType, Graph* graph) {
+  static Status Load(const std::string& file, ModelType, Graph* graph) {
     std::FILE* const opened = std::fopen(file.c_str(), "rb");
-    if (!opened) return {kMSStatusLiteParamInvalid, "cannot open '" + file + "'"};
+    if (!opened) return {kLiteParamInvalid, "cannot open '" + file + "'"};
     graph->bytes_.clear();
     char block[65536];
     for (size_t n; (n = std::fread(block, 1, sizeof(block), opened)) > 0;) graph->bytes_.append(block, n);
     const bool fine = !std::ferror(opened);
     std::fclose(opened);
-    return fine ? Status() : Status(kMSStatusLiteError, "cannot read '" + file + "'");
+    return fine ? Status() : Status(kLiteError, "cannot read '" + file + "'");
   }
 };
 
@@ -227,20 +83,20 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  Status Build(const void* model_data, size_t data_size, MSModelType type = kMSModelTypeMindIRLite, const std::shared_ptr<Context>& context = nullptr) {
-    return Built(context, [&](MSContextHandle c) { return MSModelBuild(handle_, model_data, data_size, type, c); });
+  Status Build(const void* model_data, size_t data_size, ModelType type = kMindIR_Lite, const std::shared_ptr<Context>& context = nullptr) {
+    return Built(context, [&](MSContextHandle c) { return MSModelBuild(handle_, model_data, data_size, static_cast<MSModelType>(type), c); });
   }
-  Status Build(const std::string& model_path, MSModelType type = kMSModelTypeMindIRLite, const std::shared_ptr<Context>& context = nullptr) {
-    return Built(context, [&](MSContextHandle c) { return MSModelBuildFromFile(handle_, model_path.c_str(), type, c); });
+  Status Build(const std::string& model_path, ModelType type = kMindIR_Lite, const std::shared_ptr<Context>& context = nullptr) {
+    return Built(context, [&](MSContextHandle c) { return MSModelBuildFromFile(handle_, model_path.c_str(), static_cast<MSModelType>(type), c); });
   }
   Status Build(const Graph& graph, const std::shared_ptr<Context>& context = nullptr) {
-    return Build(graph.bytes().data(), graph.bytes().size(), kMSModelTypeMindIRLite, context);
+    return Build(graph.bytes().data(), graph.bytes().size(), kMindIR_Lite, context);
   }
   // An encrypted file; `dec_key` has 16, 24 or 32 bytes.
-  Status Build(const std::string& model_path, MSModelType type, const std::shared_ptr<Context>& context, const std::string& dec_key,
+  Status Build(const std::string& model_path, ModelType type, const std::shared_ptr<Context>& context, const std::string& dec_key,
                const std::string& dec_mode = "AES-GCM") {
     return Built(context, [&](MSContextHandle c) {
-      return MSModelBuildFromEncryptedFile(handle_, model_path.c_str(), type, c, dec_key.data(), dec_key.size(), dec_mode.c_str());
+      return MSModelBuildFromEncryptedFile(handle_, model_path.c_str(), static_cast<MSModelType>(type), c, dec_key.data(), dec_key.size(), dec_mode.c_str());
     });
   }
   // The file of another model once more: both share weights and packed constants.
@@ -293,7 +149,7 @@ class Model {
     const char* const found = MSModelGetInfo(handle_, key.c_str());
     return found ? found : "";
   }
-  static bool CheckModelSupport(MSDeviceType device, MSModelType type) { return MSModelCheckSupport(device, type); }
+  static bool CheckModelSupport(MSDeviceType device, ModelType type) { return MSModelCheckSupport(device, static_cast<MSModelType>(type)); }
 
  private:
   template <class Call>
@@ -357,75 +213,6 @@ class ModelParallelRunner {
  private:
   MSRunnerHandle handle_;
 };
-
-// A run of nodes on another device.
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-  // Tensors as MSDelegateModelReplace tells.
-  virtual MSStatus Execute(const std::vector<MSDelegateTensor>& inputs, std::vector<MSDelegateTensor>& outputs) = 0;
-};
-
-// The nodes of a plan, in the order in which they run.
-class DelegateModel {
- public:
-  explicit DelegateModel(MSDelegateModel* model) : model_(model) {}
-  size_t size() const { return MSDelegateModelGetNodeNum(model_); }
-  const MSDelegateNode* node(size_t i) const { return MSDelegateModelGetNode(model_, i); }
-  std::string Name(size_t i) const { return MSDelegateNodeGetName(node(i)); }
-  std::string Type(size_t i) const { return MSDelegateNodeGetType(node(i)); }
-  std::vector<MSDelegateTensor> Inputs(size_t i) const {
-    size_t count = 0;
-    const MSDelegateTensor* tensors = MSDelegateNodeGetInputs(node(i), &count);
-    return {tensors, tensors + count};
-  }
-  std::vector<MSDelegateTensor> Outputs(size_t i) const {
-    size_t count = 0;
-    const MSDelegateTensor* tensors = MSDelegateNodeGetOutputs(node(i), &count);
-    return {tensors, tensors + count};
-  }
-  bool IsTaken(size_t i) const { return MSDelegateModelIsTaken(model_, i); }
-  // Claims nodes first, ..., first + count - 1.
-  MSStatus Replace(size_t first, size_t count, std::unique_ptr<Kernel> kernel, const std::string& why) {
-    const MSDelegateKernel calls{kernel.get(), Run, Destroy};
-    const MSStatus status = MSDelegateModelReplace(model_, first, count, &calls, why.c_str());
-    if (status == kMSStatusSuccess) kernel.release();  // the runtime's
-    return status;
-  }
-  void Decline(size_t i, const std::string& why) { MSDelegateModelDecline(model_, i, why.c_str()); }
-
- private:
-  static MSStatus Run(void* user, const MSDelegateTensor* inputs, size_t input_num, MSDelegateTensor* outputs, size_t output_num) {
-    std::vector<MSDelegateTensor> made(outputs, outputs + output_num);
-    return static_cast<Kernel*>(user)->Execute({inputs, inputs + input_num}, made);
-  }
-  static void Destroy(void* user) { delete static_cast<Kernel*>(user); }
-
-  MSDelegateModel* const model_;
-};
-
-// Another device. Build is called for every plan of a model.
-class Delegate {
- public:
-  explicit Delegate(std::string name) : name_(std::move(name)) {}
-  virtual ~Delegate() = default;
-  virtual MSStatus Build(DelegateModel* model) = 0;
-  const std::string& name() const { return name_; }
-
- private:
-  const std::string name_;
-};
-
-inline Status Context::SetDelegate(const std::shared_ptr<Delegate>& delegate) {
-  using Kept = std::shared_ptr<Delegate>;
-  const MSDelegateCallbacks calls{delegate->name().c_str(), new Kept(delegate),
-                                  [](void* user, MSDelegateModel* model) {
-                                    DelegateModel nodes(model);
-                                    return (*static_cast<Kept*>(user))->Build(&nodes);
-                                  },
-                                  [](void* user) { delete static_cast<Kept*>(user); }};
-  return MSContextAddDelegate(handle_, &calls);
-}
 
 inline std::string Version() { return std::string("Mycelia Lite ") + MSVersion(); }
 
