@@ -223,6 +223,8 @@ int Planner::once(const std::string& what, int from, const std::function<int()>&
   if (!plan_.values[from].lasting) return make();
   const std::string key = what + " " + std::to_string(reinterpret_cast<uintptr_t>(constant(from)));
   if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second, true);
+  const size_t stored = static_cast<size_t>(bytes_of(type(from))) / (is_half(from) ? 2 : 1);
+  file_.expect(constant(from), stored);
   Packs on_the_way;
   Packs* kept = packs_;
   packs_ = &on_the_way;
@@ -232,7 +234,7 @@ int Planner::once(const std::string& what, int from, const std::function<int()>&
   for (auto& [part, pack] : on_the_way) {
     if (pack.memory.data() != constant(made)) continue;
     (*packs_)[key] = std::move(pack);
-    file_.release(constant(from), static_cast<size_t>(bytes_of(type(from))));
+    file_.release(constant(from), stored);
     return made;
   }
   return fail(kError, "what is to be kept is not computed from constants");

@@ -146,6 +146,7 @@ class Planner {
   bool panels_are_of_first_axis(size_t i) const { return file_.tensors[node_->inputs[i]].panels == FileTensor::kColumnsFirst; }
   const Type& type(int value) const { return plan_.values[value].type; }
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
+  bool is_half(int value) const { return plan_.values[value].half; }  // stored as float16, but stands for float32
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.
   std::vector<int64_t> integers(int value, const char* what);

@@ -43,12 +43,14 @@ int64_t algorithm_of(const Type& image, int64_t outputs, int64_t group, const Wi
   return myc_cpu_conv_algorithm(image.shape.data(), outputs, w.pad, /*packs=*/0);
 }
 
-// Winograd's pack beside the direct form's, which conv_last reads where pixels must not be mixed.
+// Winograd's pack beside the direct form's panels, or the matrix [outputs, 9 * depth], one of which conv_last reads where
+// pixels must not be mixed.
 int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_t outputs) {
   return p.once("winograd " + std::to_string(algorithm), direct, [&] {
-    const Type out{p.type(direct).dtype, {(algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6) * depth * padded(outputs) + kPackEnd}};
-    const int panels = p.view(direct, {padded(outputs) / kPanel, 9 * depth, kPanel});
-    return p.emit("conv_pack", {panels}, myc_conv_pack_attrs{algorithm, 1, 0}, out);
+    const Type& from = p.type(direct);
+    const Type out{from.dtype, {(algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6) * depth * padded(outputs) + kPackEnd}};
+    const int weights = from.rank() == 2 ? direct : p.view(direct, {padded(outputs) / kPanel, 9 * depth, kPanel});
+    return p.emit("conv_pack", {weights}, myc_conv_pack_attrs{algorithm, 1, 0}, out);
   });
 }
 
@@ -112,7 +114,8 @@ OPERATOR(Conv2DFusion) {
   }
   const int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
   const bool grouped = depthwise || group > 1, winograd = algorithm == MYC_CONV_WINOGRAD4 || algorithm == MYC_CONV_WINOGRAD6;
-  const int direct = grouped ? -1 : weight.panels(true);
+  const bool as_rows = winograd && weight.lies_as_rows();
+  const int direct = grouped ? -1 : as_rows ? p.view(weight.matrix(), {outputs, 9 * per_group}) : weight.panels(true);
   const int pack = grouped ? grouped_pack(p, weight.matrix(), algorithm, group) : winograd ? transformed(p, direct, algorithm, per_group, outputs) : direct;
   const int64_t fused = fused_activation(activation);
   const myc_conv_last_attrs attributes{

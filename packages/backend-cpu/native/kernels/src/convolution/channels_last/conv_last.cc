@@ -36,14 +36,15 @@ KERNEL_FN(conv_last, f32) {
   s.o = a.channels;  // those of `y` may be more: it begins with the channels that are written
   const ConvEpilogue e = {in<float>(call, 2), in<float>(call, 3), static_cast<Activation>(a.activation)};
   const float *x = in<float>(call, 0), *packed = in<float>(call, 1);
+  const myc_tensor* direct = has_input(call, 4) ? &input(call, 4) : nullptr;
   float* y = out<float>(call);
   switch (static_cast<ConvAlgorithm>(a.algorithm)) {
     case ConvAlgorithm::direct:
       return conv_last_direct(call, s, x, packed, e, y);
     case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, s, 4, x, packed, in<float>(call, 4), e, y);
+      return conv_last_winograd(call, s, 4, x, packed, direct, e, y);
     case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, s, 6, x, packed, in<float>(call, 4), e, y);
+      return conv_last_winograd(call, s, 6, x, packed, direct, e, y);
     case ConvAlgorithm::depthwise:
       return s.y_pixel == s.o ? conv_last_depthwise(call, s, x, packed, e, y) : MYC_E_UNSUPPORTED;
   }

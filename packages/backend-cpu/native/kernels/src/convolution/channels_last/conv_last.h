@@ -55,10 +55,11 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
                                     float* dx);
 
 // 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
-// Packed weights: [tap of the transform][panel][c][16], the direct form's pack unless that is given as `direct`, and 16
-// times the largest magnitude of a pixel with which no sum overflows; -1 where weights are not finite.
+// Packed weights: [tap of the transform][panel][c][16], the direct form's pack unless `direct` is given, that pack or the
+// weights [o, 9 * c], and 16 times the largest magnitude of a pixel with which no sum overflows; -1 where weights are not
+// finite.
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const float* direct, const ConvEpilogue& e, float* y);
+                           const float* packed, const myc_tensor* direct, const ConvEpilogue& e, float* y);
 
 // One channel in, one out in every group.  depthwise.cc
 // Packed weights: [panel][tap][16]; for the gradient the taps are flipped.

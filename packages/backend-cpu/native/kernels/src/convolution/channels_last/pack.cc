@@ -6,6 +6,7 @@
 
 #include "simd/magnitude.h"
 #include "convolution/channels_last/winograd.h"
+#include "gemm/pack.h"
 #include "simd/transpose.h"
 
 namespace mycelia::MYC_ISA {
@@ -103,21 +104,20 @@ float largest_pixel(int m, int64_t depth, float most) {
   return static_cast<float>(min(FLT_MAX / 256.0, FLT_MAX / (growth * most)));
 }
 
-// Planes of `panels` panels from the direct form, into which `make` puts the panel of a number first; the largest pixel goes
-// to `last`, 16 times.
-template <class Make>
-int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t panels, int64_t depth, const float* direct,
-                         float* to, float* last, const Make& make) {
+// Planes of `panels` panels of the direct form, of which `panel_of(panel, worker)` gives each; the largest pixel goes to
+// `last`, 16 times.
+template <class PanelOf>
+int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t panels, int64_t depth, float* to, float* last,
+                         const PanelOf& panel_of) {
   constexpr int64_t kTaps = 9;
   Scratch scratch(call);
   int32_t* most = scratch.take<int32_t>(panels);
   if (!most) return MYC_E_MEMORY;
   const bool small = algorithm == ConvAlgorithm::winograd4;
   const int64_t panel = depth * kPackedColumns;
-  parallel_for(call, panels, 1, [&](int64_t begin, int64_t end) {
+  parallel_for_worker(call, panels, 1, [&](int64_t begin, int64_t end, int32_t worker) {
     for (int64_t p = begin; p < end; ++p) {
-      make(p);
-      const float* from = direct + p * kTaps * panel;
+      const float* from = panel_of(p, worker);
       most[p] = magnitude(from, kTaps * panel);
       if (small) {
         transform_taps<4>(from, depth, to + p * panel, panels * panel);
@@ -135,16 +135,29 @@ int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t 
 
 }  // namespace
 
-// w may be the direct form's pack, too, as [panels, 9 * channels, 16]: then Winograd's has the planes and the largest pixel
-// alone, and conv_last reads both packs.
+// For Winograd's forms w may be the direct form's pack, too, as [panels, 9 * channels, 16], or [outputs, 9 * channels]: then
+// the pack has the planes and the largest pixel alone, and conv_last reads both, pack and w.
 KERNEL_FN(conv_pack, f32) {
   const auto& a = attrs<myc_conv_pack_attrs>(call);
   const myc_tensor& w = input(call);
   const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
-  if (w.rank == 3) {
-    float* planes = out<float>(call);
-    const int64_t size = (algorithm == ConvAlgorithm::winograd4 ? 36 : 64) * (w.size / 9);
-    return transform_panels(call, algorithm, w.shape[0], w.shape[1] / 9, in<float>(call), planes, planes + size, [](int64_t) {});
+  const int64_t planes = algorithm == ConvAlgorithm::winograd4 ? 36 : 64;
+  if (w.rank != 4) {
+    const int64_t count = w.rank == 3 ? w.shape[0] : ceil_div(w.shape[0], kPackedColumns), length = w.shape[1];
+    const float* weights = in<float>(call);
+    float* to = out<float>(call);
+    Scratch scratch(call);
+    float* made = w.rank == 2 ? scratch.take<float>(max_workers(call) * length * kPackedColumns) : nullptr;
+    if (w.rank == 2 && !made) return MYC_E_MEMORY;
+    return transform_panels(call, algorithm, count, length / 9, to, to + planes * count * (length / 9) * kPackedColumns,
+                            [&](int64_t p, int32_t worker) {
+                              if (!made) return weights + p * length * kPackedColumns;
+                              const int64_t j = p * kPackedColumns;
+                              float* panel = made + worker * length * kPackedColumns;
+                              pack_transposed<kPackedColumns, kPackedColumns>(weights + j * length, length,
+                                                                              min(kPackedColumns, w.shape[0] - j), length, panel);
+                              return static_cast<const float*>(panel);
+                            });
   }
   const int64_t group = a.group, taps = w.shape[2] * w.shape[3], per_group = w.shape[1];
   const int64_t group_o = w.shape[0] / group, matrix = group_o * per_group * taps;
@@ -168,9 +181,11 @@ KERNEL_FN(conv_pack, f32) {
                   [&](int64_t p) { pack_panel(weights(p / panels), p % panels, to + p * taps * panel); });
     return MYC_OK;
   }
-  float* all = to + (algorithm == ConvAlgorithm::winograd4 ? 36 : 64) * panels * panel;
-  return transform_panels(call, algorithm, panels, one.depth, all, to, all + panels * taps * panel,
-                          [&](int64_t p) { pack_panel(one, p, all + p * taps * panel); });
+  float* all = to + planes * panels * panel;
+  return transform_panels(call, algorithm, panels, one.depth, to, all + panels * taps * panel, [&](int64_t p, int32_t) {
+    pack_panel(one, p, all + p * taps * panel);
+    return static_cast<const float*>(all + p * taps * panel);
+  });
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -5,12 +5,14 @@
 // of some panels of output channels in the second.  Flops: 36 / 144 (64 / 324) of the direct convolution's in
 // the products, and about 7 (10) a channel and element of V and M in the transforms.
 //
-// Tiles whose pixels must not be mixed (magnitude.h) are left to the direct form, whose weights the pack holds too.
+// Tiles whose pixels must not be mixed (magnitude.h) are left to the direct form, whose weights the pack holds too, or which
+// are packed when there is such a tile.
 #include "convolution/channels_last/winograd.h"
 
 #include <algorithm>
 
 #include "convolution/channels_last/conv_last.h"
+#include "gemm/pack.h"
 #include "simd/magnitude.h"
 
 namespace mycelia::MYC_ISA {
@@ -30,7 +32,8 @@ struct Tiling {
   const ConvLast& s;
   const float* x;
   const float* packed;
-  const float* direct;  // the direct form's pack
+  const float* direct;  // the direct form's pack, null: it is made of
+  const float* rows;    // [o, 9 * c]
   int32_t limit;        // the largest magnitude that cannot overflow with these weights
   const ConvEpilogue& e;
   float* y;
@@ -43,8 +46,8 @@ struct Tiling {
   bool shares_sets;       // threads do
 
   // Neither `out` nor the channels are empty.
-  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const float* direct_, const ConvEpilogue& e_,
-         float* y_, int64_t workers)
+  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const myc_tensor* given,
+         const ConvEpilogue& e_, float* y_, int64_t workers)
       : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
     high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
     width = round_up(s.c, kLanes);
@@ -60,8 +63,11 @@ struct Tiling {
     size_line = wide * m + 2 + kReach;
     const int64_t plane = ceil_div(s.o, kPackedColumns) * s.c * kPackedColumns;
     const float* end = packed + kPlanes * plane;
-    direct = direct_ ? direct_ : end;
-    limit = magnitude_bits(end[direct_ ? 0 : 9 * plane]);
+    const float* weights = given ? static_cast<const float*>(given->data) : end;
+    const bool as_rows = given && given->rank == 2;
+    direct = as_rows ? nullptr : weights;
+    rows = as_rows ? weights : nullptr;
+    limit = magnitude_bits(end[given ? 0 : 9 * plane]);
     m_plane = set * group * kTileColumns + kSkew;
   }
 
@@ -288,8 +294,24 @@ struct Tiling {
 
   int32_t run(const myc_call* call) const { return shares_sets ? run_sets(call) : run_columns(call); }
 
+  // The direct form's pack of the rows; null without memory.
+  const float* packed_rows(const myc_call* call, Scratch& scratch) const {
+    const int64_t length = 9 * s.c;
+    float* to = scratch.take<float>(round_up(s.o, kPackedColumns) * length);
+    if (!to) return nullptr;
+    parallel_rows(call, ceil_div(s.o, kPackedColumns), length * kPackedColumns * 8, [&](int64_t p) {
+      const int64_t j = p * kPackedColumns;
+      pack_transposed<kPackedColumns, kPackedColumns>(rows + j * length, length, min(kPackedColumns, s.o - j), length, to + j * length);
+    });
+    return to;
+  }
+
   // Tiles that were left out, those side by side at once.
   int32_t run_plain(const myc_call* call, const bool* plain) const {
+    if (std::none_of(plain, plain + tiles, [](bool p) { return p; })) return MYC_OK;
+    Scratch scratch(call);
+    const float* panels = direct ? direct : packed_rows(call, scratch);
+    if (!panels) return MYC_E_MEMORY;
     for (int64_t tile = 0, end; tile < tiles; tile = end) {
       end = tile + 1;
       if (!plain[tile]) continue;
@@ -297,7 +319,7 @@ struct Tiling {
       const Place p = place(tile);
       const ConvPart part = {p.image, {p.row, p.col}, {min<int64_t>(m, s.out[0] - p.row),
                                                        min((end - tile) * m, s.out[1] - p.col)}};
-      const int32_t status = conv_last_direct_part(call, s, part, x, direct, e, y);
+      const int32_t status = conv_last_direct_part(call, s, part, x, panels, e, y);
       if (status != MYC_OK) return status;
     }
     return MYC_OK;
@@ -307,7 +329,7 @@ struct Tiling {
 }  // namespace
 
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const float* direct, const ConvEpilogue& e, float* y) {
+                           const float* packed, const myc_tensor* direct, const ConvEpilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
   return size == 4 ? Tiling<4>(s, x, packed, direct, e, y, max_workers(call)).run(call)
                    : Tiling<6>(s, x, packed, direct, e, y, max_workers(call)).run(call);
