@@ -23,6 +23,35 @@ std::string text(JNIEnv* env, jstring given) {
   return made;
 }
 
+// Names come from the file, which may hold any bytes: what is no UTF-8 becomes U+FFFD.
+jstring string_of(JNIEnv* env, const char* given) {
+  if (!given) return nullptr;
+  std::vector<jchar> made;
+  for (const auto* c = reinterpret_cast<const unsigned char*>(given); *c;) {
+    const int more = *c < 0x80 ? 0 : *c >= 0xc2 && *c < 0xe0 ? 1 : *c >= 0xe0 && *c < 0xf0 ? 2 : *c >= 0xf0 && *c < 0xf5 ? 3 : -1;
+    uint32_t code = more <= 0 ? *c : *c & (0x3f >> more);
+    int read = 0;
+    while (read < more && (c[read + 1] & 0xc0) == 0x80) code = code << 6 | (c[++read] & 0x3f);
+    const bool fine = more >= 0 && read == more && !(more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) &&
+                      !(more == 3 && (code < 0x10000 || code > 0x10ffff));
+    if (!fine) code = 0xfffd;
+    c += 1 + (fine ? read : 0);
+    if (code < 0x10000) {
+      made.push_back(static_cast<jchar>(code));
+    } else {
+      made.push_back(static_cast<jchar>(0xd800 + ((code - 0x10000) >> 10)));
+      made.push_back(static_cast<jchar>(0xdc00 + ((code - 0x10000) & 0x3ff)));
+    }
+  }
+  return env->NewString(made.data(), static_cast<jsize>(made.size()));
+}
+
+std::vector<jbyte> bytes_of(JNIEnv* env, jbyteArray given) {
+  std::vector<jbyte> made(given ? static_cast<size_t>(env->GetArrayLength(given)) : 0);
+  if (!made.empty()) env->GetByteArrayRegion(given, 0, static_cast<jsize>(made.size()), made.data());
+  return made;
+}
+
 jlongArray numbers(JNIEnv* env, const MSTensorHandle* handles, size_t count) {
   jlongArray made = env->NewLongArray(static_cast<jsize>(count));
   std::vector<jlong> all(count);
@@ -46,20 +75,47 @@ std::vector<int64_t> sizes(JNIEnv* env, jintArray given) {
   return {all.begin(), all.end()};
 }
 
+// Calls of Java around each node, on the thread that runs the model.
+struct CallBacks {
+  JNIEnv* env;
+  jclass natives;
+  jobject before, after;
+
+  bool call(jobject function, const MSTensorHandleArray& inputs, const MSTensorHandleArray& outputs, const MSCallBackParamC& node) const {
+    if (env->PushLocalFrame(8)) return false;
+    const jmethodID method = env->GetStaticMethodID(natives, "call", "(Lcom/mycelia/KernelCallBack;[J[JLjava/lang/String;Ljava/lang/String;)Z");
+    jlongArray in = method ? numbers(env, inputs) : nullptr, out = in ? numbers(env, outputs) : nullptr;
+    jstring name = out ? string_of(env, node.node_name) : nullptr, type = name ? string_of(env, node.node_type) : nullptr;
+    const bool goes_on = type && env->CallStaticBooleanMethod(natives, method, function, in, out, name, type) == JNI_TRUE;
+    const bool thrown = env->ExceptionCheck() == JNI_TRUE;  // it stays pending: Java gets it when the run has ended
+    env->PopLocalFrame(nullptr);
+    return goes_on && !thrown;
+  }
+  static bool Before(void* user, MSTensorHandleArray inputs, MSTensorHandleArray outputs, MSCallBackParamC node) {
+    const auto* calls = static_cast<CallBacks*>(user);
+    return calls->call(calls->before, inputs, outputs, node);
+  }
+  static bool After(void* user, MSTensorHandleArray inputs, MSTensorHandleArray outputs, MSCallBackParamC node) {
+    const auto* calls = static_cast<CallBacks*>(user);
+    return calls->call(calls->after, inputs, outputs, node);
+  }
+};
+
 }  // namespace
 
-NATIVE(jstring, lastError)(JNIEnv* env, jclass) { return env->NewStringUTF(MSGetLastError()); }
+NATIVE(jstring, lastError)(JNIEnv* env, jclass) { return string_of(env, MSGetLastError()); }
 
 NATIVE(jlong, contextCreate)(JNIEnv*, jclass) { return number(MSContextCreate()); }
 NATIVE(jboolean, contextInit)(JNIEnv*, jclass, jlong context, jint threads, jint bind_mode, jboolean parallel) {
   return fine(MSContextSetThreadNum(of(context), threads)) && fine(MSContextSetThreadAffinityMode(of(context), bind_mode)) &&
          fine(MSContextSetEnableParallel(of(context), parallel == JNI_TRUE));
 }
-NATIVE(jboolean, contextAddDevice)(JNIEnv*, jclass, jlong context, jint type, jboolean fp16) {
+NATIVE(jboolean, contextAddDevice)(JNIEnv*, jclass, jlong context, jint type, jboolean fp16, jint frequency) {
   MSDeviceInfoHandle device = MSDeviceInfoCreate(static_cast<MSDeviceType>(type));
   if (!device) return JNI_FALSE;
   MSDeviceInfoSetEnableFP16(device, fp16 == JNI_TRUE);
-  const MSStatus status = MSContextAddDeviceInfo(of(context), device);
+  MSStatus status = MSDeviceInfoSetFrequency(device, frequency);
+  if (status == kMSStatusSuccess) status = MSContextAddDeviceInfo(of(context), device);
   MSDeviceInfoDestroy(&device);
   return fine(status);
 }
@@ -93,9 +149,27 @@ NATIVE(jboolean, modelResize)(JNIEnv* env, jclass, jlong model, jlongArray input
   const MSShapeInfo none{};
   return fine(MSModelResize(of(model), {all.size(), all.data()}, infos.empty() ? &none : infos.data(), infos.size()));
 }
-NATIVE(jboolean, modelPredict)(JNIEnv*, jclass, jlong model) {
-  return fine(MSModelPredict(of(model), MSModelGetInputs(of(model)), nullptr, nullptr, nullptr));
+NATIVE(jboolean, modelBuildEncrypted)(JNIEnv* env, jclass, jlong model, jstring path, jint type, jlong context, jbyteArray key, jstring mode) {
+  const std::vector<jbyte> bytes = bytes_of(env, key);
+  return fine(MSModelBuildFromEncryptedFile(of(model), text(env, path).c_str(), static_cast<MSModelType>(type), of(context), bytes.data(), bytes.size(),
+                                            text(env, mode).c_str()));
 }
+NATIVE(jboolean, modelBuildEncryptedBuffer)(JNIEnv* env, jclass, jlong model, jobject data, jint type, jlong context, jbyteArray key, jstring mode) {
+  const std::vector<jbyte> bytes = bytes_of(env, key);
+  const void* const sealed = data ? env->GetDirectBufferAddress(data) : nullptr;
+  const jlong size = sealed ? env->GetDirectBufferCapacity(data) : 0;
+  return fine(MSModelBuildEncrypted(of(model), sealed, static_cast<size_t>(size), static_cast<MSModelType>(type), of(context), bytes.data(), bytes.size(),
+                                    text(env, mode).c_str()));
+}
+NATIVE(jboolean, modelUpdateConfig)(JNIEnv* env, jclass, jlong model, jstring section, jstring key, jstring value) {
+  return fine(MSModelUpdateConfig(of(model), text(env, section).c_str(), text(env, key).c_str(), text(env, value).c_str()));
+}
+NATIVE(jboolean, modelPredict)(JNIEnv* env, jclass natives, jlong model, jobject before, jobject after) {
+  CallBacks calls{env, natives, before, after};
+  return fine(MSModelPredictObserved(of(model), MSModelGetInputs(of(model)), nullptr, before ? CallBacks::Before : nullptr,
+                                     after ? CallBacks::After : nullptr, &calls));
+}
+NATIVE(jstring, modelInfo)(JNIEnv* env, jclass, jlong model, jstring key) { return string_of(env, MSModelGetInfo(of(model), text(env, key).c_str())); }
 NATIVE(jlongArray, modelInputs)(JNIEnv* env, jclass, jlong model) { return numbers(env, MSModelGetInputs(of(model))); }
 NATIVE(jlongArray, modelOutputs)(JNIEnv* env, jclass, jlong model) { return numbers(env, MSModelGetOutputs(of(model))); }
 NATIVE(jlongArray, modelOutputsByNode)(JNIEnv* env, jclass, jlong model, jstring node) {
@@ -108,8 +182,7 @@ NATIVE(jboolean, modelUpdateWeights)(JNIEnv* env, jclass, jlong model, jlongArra
 
 NATIVE(jlong, tensorCreate)(JNIEnv* env, jclass, jstring name, jint type, jintArray shape, jbyteArray data) {
   const std::vector<int64_t> dims = sizes(env, shape);
-  std::vector<jbyte> bytes(data ? static_cast<size_t>(env->GetArrayLength(data)) : 0);
-  if (!bytes.empty()) env->GetByteArrayRegion(data, 0, static_cast<jsize>(bytes.size()), bytes.data());
+  const std::vector<jbyte> bytes = bytes_of(env, data);
   return number(MSTensorCreate(text(env, name).c_str(), static_cast<MSDataType>(type), dims.data(), dims.size(), data ? bytes.data() : nullptr, bytes.size()));
 }
 NATIVE(void, tensorDestroy)(JNIEnv*, jclass, jlong tensor) {
@@ -117,8 +190,7 @@ NATIVE(void, tensorDestroy)(JNIEnv*, jclass, jlong tensor) {
   MSTensorDestroy(&handle);
 }
 NATIVE(jstring, tensorName)(JNIEnv* env, jclass, jlong tensor) {
-  const char* const name = MSTensorGetName(of(tensor));
-  return name ? env->NewStringUTF(name) : nullptr;
+  return string_of(env, MSTensorGetName(of(tensor)));
 }
 NATIVE(jint, tensorDataType)(JNIEnv*, jclass, jlong tensor) { return MSTensorGetDataType(of(tensor)); }
 NATIVE(jintArray, tensorShape)(JNIEnv* env, jclass, jlong tensor) {
@@ -132,7 +204,9 @@ NATIVE(jintArray, tensorShape)(JNIEnv* env, jclass, jlong tensor) {
 NATIVE(jbyteArray, tensorData)(JNIEnv* env, jclass, jlong tensor) {
   const void* const data = MSTensorGetData(of(tensor));
   if (!data) return nullptr;
-  const jsize size = static_cast<jsize>(MSTensorGetDataSize(of(tensor)));
+  const size_t bytes = MSTensorGetDataSize(of(tensor));
+  if (bytes > 0x7fffffff) return nullptr;  // more than an array of Java holds
+  const auto size = static_cast<jsize>(bytes);
   jbyteArray made = env->NewByteArray(size);
   if (made) env->SetByteArrayRegion(made, 0, size, static_cast<const jbyte*>(data));
   return made;
@@ -154,6 +228,10 @@ NATIVE(jboolean, runnerInit)(JNIEnv* env, jclass, jlong runner, jstring path, jl
   return fine(MSRunnerInit(of(runner), text(env, path).c_str(), of(context), workers));
 }
 NATIVE(jlongArray, runnerInputs)(JNIEnv* env, jclass, jlong runner) { return numbers(env, MSRunnerGetInputs(of(runner))); }
+NATIVE(jlongArray, runnerOutputs)(JNIEnv* env, jclass, jlong runner) { return numbers(env, MSRunnerGetOutputs(of(runner))); }
+NATIVE(jboolean, runnerUpdateConfig)(JNIEnv* env, jclass, jlong runner, jstring section, jstring key, jstring value) {
+  return fine(MSRunnerUpdateConfig(of(runner), text(env, section).c_str(), text(env, key).c_str(), text(env, value).c_str()));
+}
 NATIVE(jlongArray, runnerPredict)(JNIEnv* env, jclass, jlong runner, jlongArray inputs) {
   std::vector<MSTensorHandle> all = handles(env, inputs);
   size_t count = MSRunnerGetOutputs(of(runner)).handle_num;

@@ -18,11 +18,30 @@ public class Model {
   }
 
   public boolean build(String path, int modelType, MSContext context) {
-    return Native.modelBuild(handle, path, modelType, context == null ? 0 : context.getHandle());
+    return Native.modelBuild(handle, path, modelType, handle(context));
   }
 
   public boolean build(MappedByteBuffer data, int modelType, MSContext context) {
-    return Native.modelBuildBuffer(handle, data, modelType, context == null ? 0 : context.getHandle());
+    return Native.modelBuildBuffer(handle, data, modelType, handle(context));
+  }
+
+  public boolean build(Graph graph, MSContext context) {
+    return build(graph.bytes, MINDIR_LITE, context);
+  }
+
+  /** An encrypted file; the key has 16, 24 or 32 bytes, the mode is AES-GCM. */
+  public boolean build(String path, int modelType, MSContext context, byte[] key, String mode) {
+    return Native.modelBuildEncrypted(handle, path, modelType, handle(context), key, mode);
+  }
+
+  /** The same of a file in memory. */
+  public boolean build(MappedByteBuffer data, int modelType, MSContext context, byte[] key, String mode) {
+    return Native.modelBuildEncryptedBuffer(handle, data, modelType, handle(context), key, mode);
+  }
+
+  /** A setting before the model is built, as in a section of a configuration file. */
+  public boolean updateConfig(String section, String key, String value) {
+    return Native.modelUpdateConfig(handle, section, key, value);
   }
 
   public boolean resize(List<MSTensor> inputs, int[][] shapes) {
@@ -31,7 +50,12 @@ public class Model {
 
   /** Runs on what the inputs hold. */
   public boolean predict() {
-    return Native.modelPredict(handle);
+    return predict(null, null);
+  }
+
+  /** The same with calls before and after each node, or null; what they throw ends the run and is thrown here. */
+  public boolean predict(KernelCallBack before, KernelCallBack after) {
+    return Native.modelPredict(handle, before, after);
   }
 
   public List<MSTensor> getInputs() {
@@ -67,9 +91,18 @@ public class Model {
     return Native.modelUpdateWeights(handle, MSTensor.handles(weights));
   }
 
+  /** A fact about the built model, such as "precision" or "arena_bytes"; null for another key. */
+  public String getModelInfo(String key) {
+    return Native.modelInfo(handle, key);
+  }
+
   public void free() {
     Native.modelDestroy(handle);
     handle = 0;
+  }
+
+  private static long handle(MSContext context) {
+    return context == null ? 0 : context.getHandle();
   }
 
   private static MSTensor named(List<MSTensor> tensors, String name) {

@@ -14,7 +14,7 @@ public final class Native {
 
   public static native boolean contextInit(long context, int threads, int bindMode, boolean parallel);
 
-  public static native boolean contextAddDevice(long context, int deviceType, boolean fp16);
+  public static native boolean contextAddDevice(long context, int deviceType, boolean fp16, int frequency);
 
   public static native void contextDestroy(long context);
 
@@ -28,7 +28,15 @@ public final class Native {
 
   static native boolean modelResize(long model, long[] inputs, int[][] shapes);
 
-  static native boolean modelPredict(long model);
+  static native boolean modelBuildEncrypted(long model, String path, int modelType, long context, byte[] key, String mode);
+
+  static native boolean modelBuildEncryptedBuffer(long model, java.nio.ByteBuffer data, int modelType, long context, byte[] key, String mode);
+
+  static native boolean modelUpdateConfig(long model, String section, String key, String value);
+
+  static native boolean modelPredict(long model, KernelCallBack before, KernelCallBack after);
+
+  static native String modelInfo(long model, String key);
 
   static native long[] modelInputs(long model);
 
@@ -60,5 +68,14 @@ public final class Native {
 
   static native long[] runnerInputs(long runner);
 
+  static native long[] runnerOutputs(long runner);
+
+  static native boolean runnerUpdateConfig(long runner, String section, String key, String value);
+
   static native long[] runnerPredict(long runner, long[] inputs);
+
+  /** What the library calls around a node. */
+  static boolean call(KernelCallBack function, long[] inputs, long[] outputs, String name, String type) {
+    return function.call(MSTensor.list(inputs), MSTensor.list(outputs), name, type);
+  }
 }

@@ -233,19 +233,36 @@ MSStatus MSModelBuildFromFile(MSModelHandle model, const char* model_path, MSMod
   if (!model_path) return refused(kNullPointer, "model_path is NULL");
   return build(model, type, context, [&](std::shared_ptr<Source>* source) { return read_source(model_path, source); });
 }
+namespace {
+
+// Decrypts a model into memory of its own. `folder`: of its file, where its outside weights lie.
+Status opened(const uint8_t* sealed, size_t bytes, const void* key, size_t key_len, const char* mode, const std::string& folder,
+              std::shared_ptr<Source>* source) {
+  Memory plain;
+  size_t size = 0;
+  if (Status status = open_sealed(sealed, bytes, key, key_len, mode, &plain, &size); !status) return status;
+  *source = std::make_shared<Source>();
+  (*source)->bytes.take(std::move(plain), size);
+  (*source)->file.outside.set_folder(folder);
+  return parsed(**source);
+}
+
+}  // namespace
+
 MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context,
                                        const void* key, size_t key_len, const char* dec_mode) {
   if (!model_path || !dec_mode) return refused(kNullPointer, "model_path or dec_mode is NULL");
   return build(model, type, context, [&](std::shared_ptr<Source>* source) {
     ModelBytes sealed;
     if (Status status = sealed.map(model_path); !status) return status;
-    Memory plain;
-    size_t size = 0;
-    if (Status status = open_sealed(sealed.data(), sealed.size(), key, key_len, dec_mode, &plain, &size); !status) return status;
-    *source = std::make_shared<Source>();
-    (*source)->bytes.take(std::move(plain), size);
-    (*source)->file.outside.set_folder(folder_of(model_path));
-    return parsed(**source);
+    return opened(sealed.data(), sealed.size(), key, key_len, dec_mode, folder_of(model_path), source);
+  });
+}
+MSStatus MSModelBuildEncrypted(MSModelHandle model, const void* model_data, size_t data_size, MSModelType type, MSContextHandle context,
+                               const void* key, size_t key_len, const char* dec_mode) {
+  if (!model_data || !dec_mode) return refused(kNullPointer, "model_data or dec_mode is NULL");
+  return build(model, type, context, [&](std::shared_ptr<Source>* source) {
+    return opened(static_cast<const uint8_t*>(model_data), data_size, key, key_len, dec_mode, "", source);
   });
 }
 

@@ -23,11 +23,12 @@ public class MSContext {
   }
 
   public boolean addDeviceInfo(int deviceType, boolean fp16) {
-    return Native.contextAddDevice(handle, deviceType, fp16);
+    return addDeviceInfo(deviceType, fp16, 3);
   }
 
+  /** {@code frequency}: 1 to 4, of an NPU; the CPU does not look at it. */
   public boolean addDeviceInfo(int deviceType, boolean fp16, int frequency) {
-    return addDeviceInfo(deviceType, fp16);
+    return Native.contextAddDevice(handle, deviceType, fp16, frequency);
   }
 
   public long getHandle() {

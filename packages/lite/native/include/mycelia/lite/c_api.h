@@ -160,6 +160,9 @@ MS_API MSStatus MSModelBuildFromFile(MSModelHandle model, const char* model_path
 /* The same for an encrypted file: AES-GCM, a key of 16, 24 or 32 bytes. The model is decrypted into memory. */
 MS_API MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context,
                                               const void* key, size_t key_len, const char* dec_mode);
+/* The same for an encrypted model in memory. */
+MS_API MSStatus MSModelBuildEncrypted(MSModelHandle model, const void* model_data, size_t data_size, MSModelType type, MSContextHandle context,
+                                      const void* key, size_t key_len, const char* dec_mode);
 /* From the file that another model was built of: they share weights and packed constants. */
 MS_API MSStatus MSModelBuildFromModel(MSModelHandle model, MSModelHandle other, MSContextHandle context);
 /* Other shapes of the inputs, in their order; after a failure the model is as it was. */

@@ -44,7 +44,8 @@ enum StatusCode : int {
   kLiteInvalidOpAttr = kMSStatusLiteInvalidOpAttr,
   kLiteOpExecuteFailure = kMSStatusLiteOpExecuteFailure,
   kLiteInferError = kMSStatusLiteInferError,
-  kLiteInferInvalid = kMSStatusLiteInferInvalid
+  kLiteInferInvalid = kMSStatusLiteInferInvalid,
+  kLiteInputParamInvalid = -600  // of the converter
 };
 
 // How a call ended: true in conditions if it succeeded.
