@@ -26,9 +26,8 @@ def test_conversions_and_what_they_end_with(lenet, tmp_path):
     )  # fmt: skip
     (tmp_path / "made").mkdir()
     (tmp_path / "scratch").mkdir()
-    environment = {
-        **os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path / "scratch"),
-    }  # fmt: skip
+    path = os.pathsep.join([str(commands), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "TMPDIR": str(tmp_path / "scratch")}
     command = [tmp_path / "convert", lenet[0], tmp_path / "made"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)

@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -97,8 +99,8 @@ class Converter {
     std::vector<std::string> files;
     Status status;
     Scratch() {
-      const char* const base = std::getenv("TMPDIR");
-      folder = std::string(base && *base ? base : "/tmp") + "/mycelia-lite-XXXXXX";
+      std::error_code failed;
+      folder = (std::filesystem::temp_directory_path(failed) / "mycelia-lite-XXXXXX").string();
       if (!mkdtemp(folder.data())) status = {kLiteError, "cannot make a folder like " + folder};
     }
     ~Scratch() {
