@@ -1,6 +1,6 @@
 """MindIR files to messages: the bytes of weights stay in the file, until they go to a Parameter's memory.
 
-A file is scanned by hand as far as weights lie; protobuf gets the message without their bytes.
+Protobuf gets the message without their bytes.
 """
 
 from __future__ import annotations
@@ -8,20 +8,19 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mycelia.engine.base import errors, wire
+from mycelia.engine.base import errors
 from mycelia.io import crypto
 from mycelia.io.mindir.values import dtype_of_data_type, read_tensor
+from mycelia.io.proto import without_data
 from mycelia.io.raw import Raw, empty, storage
-from mycelia.io.reading import STEP, Bytes, FileBytes, MemoryBytes
+from mycelia.io.reading import Bytes, FileBytes, MemoryBytes
 
 _MAX_VERSION = 3
-_GRAPH, _PARAMETER, _RAW_DATA = 7, 3, 9  # fields of ModelProto, GraphProto, TensorProto
-_NUMBER_SIZE = 10  # bytes of the longest varint
 
 
 class Model:
@@ -181,78 +180,8 @@ def _check(model: Any) -> None:
         raise ValueError("it has no graph")
 
 
-# ---- the wire format -----------------------------------------------------------------------------
-
-
 def _without_weights(source: Bytes) -> tuple[bytes, list[tuple[int, int] | None]]:
-    """A ModelProto's bytes without raw_data of the main graph's parameters, and where each of these lies."""
-    scan = _Scan(source)
-    places: list[tuple[int, int] | None] = []
     try:
-        return scan.copied(0, len(source), _GRAPH, lambda b, e: scan.graph(b, e, places)), places
+        return without_data(source, "parameter")
     except ValueError as e:
         raise ValueError(f"it is damaged, cut off, or no MindIR ({e})") from None
-
-
-class _Scan:
-    """Walks over the fields of messages in a file."""
-
-    def __init__(self, source: Bytes) -> None:
-        self.source = source
-        self.base, self.chunk = 0, memoryview(b"")
-
-    def graph(self, begin: int, end: int, places: list) -> bytes:
-        def parameter(begin: int, end: int) -> bytes:
-            found: list[tuple[int, int]] = []
-
-            def raw_data(begin: int, end: int) -> None:
-                found.append((begin, end))
-
-            message = self.copied(begin, end, _RAW_DATA, raw_data)
-            places.append(found[-1] if found else None)
-            return message
-
-        return self.copied(begin, end, _PARAMETER, parameter)
-
-    def copied(self, begin: int, end: int, number: int, replace: Callable[[int, int], bytes | None]) -> bytes:
-        """The message from `begin` to `end`, with fields `number` as `replace` gives them, or without."""
-        parts, kept = [], begin
-        for found, kind, at, start, stop in self.fields(begin, end):
-            if found == number and kind == wire.BYTES:
-                parts.append(self.source.piece(kept, at))
-                kept = stop
-                content = replace(start, stop)
-                if content is not None:
-                    parts += (wire.field_head(number, len(content)), content)
-        parts.append(self.source.piece(kept, end))
-        return b"".join(parts)
-
-    def fields(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """(number, wire type, begin, begin of the content, end) of each field."""
-        at = begin
-        while at < end:
-            key, start = self.varint(at, end)
-            number, kind = key >> 3, key & 7
-            if kind == wire.VARINT:
-                stop = self.varint(start, end)[1]
-            elif kind == wire.BYTES:
-                size, start = self.varint(start, end)
-                stop = start + size
-            else:
-                stop = start + wire.fixed_size(kind, number)
-            if not number or stop > end:
-                raise ValueError(
-                    f"field {number} at byte {at} wants {stop - start} bytes, {end - start} are left"
-                )
-            yield number, kind, at, start, stop
-            at = stop
-
-    def varint(self, at: int, end: int) -> tuple[int, int]:
-        offset = at - self.base
-        if not 0 <= offset <= len(self.chunk) - _NUMBER_SIZE:
-            self.base, offset = at, 0
-            self.chunk = memoryview(self.source.piece(at, min(at + STEP, len(self.source))))
-        value, after = wire.read_varint(self.chunk, offset)
-        if self.base + after > end:
-            raise ValueError(f"a number at byte {at} goes beyond its message")
-        return value, self.base + after

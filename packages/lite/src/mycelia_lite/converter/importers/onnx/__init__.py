@@ -37,7 +37,7 @@ from mycelia_lite.converter.importers.onnx import (
     windows,
 )
 from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor
-from mycelia_lite.converter.importers.onnx.file import attribute_of, dtype_of, read_model, tensor_of, versions
+from mycelia_lite.converter.importers.onnx.file import ModelFile, attribute_of, dtype_of, versions
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
@@ -73,7 +73,8 @@ class _Model:
     def __init__(self, path: str) -> None:
         self.path = path
         self.folder = os.path.dirname(os.path.abspath(path))
-        self.message = read_model(path)
+        self.file = ModelFile(path)
+        self.message = self.file.message
         self.versions = versions(path, self.message.opset_import)
         self.assumed: dict[str, bool] = {}  # conditions of nodes, by name, that are taken for granted
         self.nodes = Nodes(os.path.basename(path))
@@ -92,7 +93,7 @@ class _Model:
         if graph.sparse_initializer:
             raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
         self._require_operators()
-        weights = {t.name: self._weight(t) for t in graph.initializer}
+        weights = {t.name: self._weight(i) for i, t in enumerate(graph.initializer)}
         inputs = [i for i in graph.input if i.name not in weights]
         types = self._input_types(inputs, input_shapes)
 
@@ -107,9 +108,9 @@ class _Model:
         names = [i.name for i in inputs], [o.name for o in graph.output]
         return Source(captured(run), *names, FmkType.ONNX)
 
-    def _weight(self, message: Any) -> Any:
+    def _weight(self, index: int) -> Any:
         try:
-            return tensor_of(message, self.folder)
+            return self.file.initializer(index)
         except ConversionError as error:
             if not obstacles.note(error):
                 raise

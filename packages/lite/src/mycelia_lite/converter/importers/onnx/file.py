@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,12 @@ from google.protobuf.message import DecodeError
 import mycelia as ms
 from mycelia.io.onnx import onnx_pb2
 from mycelia.io.onnx.types import DTYPES
+from mycelia.io.proto import without_data
+from mycelia.io.reading import FileBytes
 from mycelia_lite.converter.errors import Code, ConversionError
 
 OLDEST, NEWEST = 6, 26  # versions of the operators that are read
+_FILE = Code.GRAPH_FILE_ERROR
 
 _OTHER_DTYPES = {
     8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
@@ -32,16 +37,45 @@ _TYPED = {  # where values lie that are not raw: field, and the type in which th
 _STORED = {**{number: kind for number, (_, kind) in _TYPED.items()}, 10: np.float16}
 
 
-def read_model(path: str) -> Any:
-    """The ModelProto of a file. Errors: ConversionError for what is no ONNX model."""
-    try:
-        with open(path, "rb") as file:
-            model = onnx_pb2.ModelProto.FromString(file.read())
-    except (OSError, DecodeError) as error:
-        raise ConversionError(Code.GRAPH_FILE_ERROR, f"{path}: {error}") from error
-    if not model.HasField("graph") or not model.opset_import:
-        raise ConversionError(Code.GRAPH_FILE_ERROR, f"{path} is no ONNX model: it has no graph or no opset")
-    return model
+class ModelFile:
+    """An ONNX file that is open: `message`, its ModelProto without raw_data of the main graph's initializers.
+
+    Errors: ConversionError for what is no ONNX model.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._folder = os.path.dirname(os.path.abspath(path))
+        try:
+            self._bytes = FileBytes(path, lambda path, why: ConversionError(_FILE, f"{path}: {why}"))
+            text, self._places = without_data(self._bytes, "initializer")
+            self.message = onnx_pb2.ModelProto.FromString(text)
+        except (OSError, ValueError, DecodeError) as error:
+            raise ConversionError(_FILE, f"{path}: {error}") from error
+        if not self.message.HasField("graph") or not self.message.opset_import:
+            raise ConversionError(_FILE, f"{path} is no ONNX model: it has no graph or no opset")
+
+    def initializer(self, index: int) -> ms.Tensor:
+        """An initializer of the main graph. Errors: those of `tensor_of`."""
+        message, place = self.message.graph.initializer[index], self._places[index]
+        if place is None:
+            return tensor_of(message, self._folder)
+        return tensor_of(message, self._folder, Piece(self._bytes, *place))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes of a file that are not read yet."""
+
+    file: FileBytes
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def read(self) -> np.ndarray:
+        """They, in memory that is aligned for all types and may be kept."""
+        return self.file.into(np.empty(len(self), np.uint8), self.begin)
 
 
 def versions(path: str, imports: Any) -> Mapping[str, int]:
@@ -63,8 +97,8 @@ def dtype_of(number: int, what: str) -> Any:
     return DTYPES[number]
 
 
-def tensor_of(message: Any, folder: str) -> ms.Tensor:
-    """A TensorProto with its data, which may lie in a file below `folder`.
+def tensor_of(message: Any, folder: str, raw: Piece | None = None) -> ms.Tensor:
+    """A TensorProto with its data, which may lie in a file below `folder`. `raw`: where its raw_data lies.
 
     Errors: ConversionError for types that are not read, and where the data is not of the declared size.
     """
@@ -74,14 +108,15 @@ def tensor_of(message: Any, folder: str) -> ms.Tensor:
     dims = tuple(message.dims)
     count = math.prod(dims)
     if any(n < 0 for n in dims) or count > 2**62:
-        raise ConversionError(Code.GRAPH_FILE_ERROR, f"{what} has the impossible shape {list(dims)}")
+        raise ConversionError(_FILE, f"{what} has the impossible shape {list(dims)}")
     if message.data_location == 1:
         array = _external(message, folder, stored, count * stored.itemsize, what)
-    elif message.HasField("raw_data"):
-        raw = message.raw_data
-        if len(raw) != count * stored.itemsize:
-            raise _wrong_size(what, dims, count * stored.itemsize, len(raw), "bytes")
-        array = np.frombuffer(raw, stored.newbyteorder("<")).astype(stored, copy=False)
+    elif raw is not None or message.HasField("raw_data"):
+        data = message.raw_data if raw is None else raw
+        if len(data) != count * stored.itemsize:
+            raise _wrong_size(what, dims, count * stored.itemsize, len(data), "bytes")
+        data = data if raw is None else raw.read()
+        array = np.frombuffer(data, stored.newbyteorder("<")).astype(stored, copy=False)
     else:
         field, kind = _TYPED[message.data_type]
         values = getattr(message, field)
@@ -97,7 +132,7 @@ def tensor_of(message: Any, folder: str) -> ms.Tensor:
 
 def _wrong_size(what: str, dims: tuple, expected: int, found: int, unit: str) -> ConversionError:
     return ConversionError(
-        Code.GRAPH_FILE_ERROR,
+        _FILE,
         f"{what} of shape {list(dims)} needs {expected} {unit}, but the file has {found}",
     )
 
@@ -108,23 +143,20 @@ def _external(message: Any, folder: str, stored: np.dtype, size: int, what: str)
     root = os.path.realpath(folder)
     path = os.path.realpath(os.path.join(root, place))
     if not place or os.path.commonpath([root, path]) != root:
-        raise ConversionError(
-            Code.GRAPH_FILE_ERROR, f"{what} lies in {place!r}, which is no file in the model's folder"
-        )
+        raise ConversionError(_FILE, f"{what} lies in {place!r}, which is no file in the model's folder")
     try:
         offset = int(entries.get("offset", 0))
         length = int(entries.get("length", size))
         if offset < 0 or length != size:
             raise ValueError(f"{length} bytes from {offset} on are declared, {size} are needed")
-        with open(path, "rb") as file:
-            file.seek(offset)
-            data = file.read(size)
+        file = FileBytes(path, lambda path, why: ValueError(why))
+        with contextlib.closing(file):
+            there = max(0, min(size, len(file) - offset))
+            if there != size:
+                raise ConversionError(_FILE, f"{what} needs {size} bytes of {place}, but {there} are there")
+            data = Piece(file, offset, offset + size).read()
     except (OSError, ValueError) as error:
-        raise ConversionError(Code.GRAPH_FILE_ERROR, f"{what} in {place}: {error}") from error
-    if len(data) != size:
-        raise ConversionError(
-            Code.GRAPH_FILE_ERROR, f"{what} needs {size} bytes of {place}, but {len(data)} are there"
-        )
+        raise ConversionError(_FILE, f"{what} in {place}: {error}") from error
     return np.frombuffer(data, stored.newbyteorder("<")).astype(stored, copy=False)
 
 
