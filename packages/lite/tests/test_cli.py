@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from mycelia_lite.cli import app
+from mycelia_lite.commands.conversion import plain
 from mycelia_lite.format import Table, read, write
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -97,6 +101,45 @@ def test_convert_writes_a_model_and_says_so(lenet, tmp_path):
         assert "ConvActivationFusion 2" in result.output
         assert read(f"{out}.ms").allTensors[0].dims == [2, 1, 32, 32]
         (tmp_path / "lenet.ms").unlink()
+
+
+PROCESS = """
+import sys
+from mycelia_lite.__main__ import main
+try:
+    main()
+finally:
+    print(*({"typer", "pydantic", "rich"} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", PROCESS, *arguments], capture_output=True, text=True)
+
+
+def test_a_conversion_imports_only_what_it_needs(lenet, tmp_path):
+    options = f"--modelFile={lenet[0]}", f"--output-file={tmp_path / 'lenet'}"
+    done = process("convert", "--fmk=MINDIR", *options)
+    assert done.returncode == 0 and done.stderr == "\n"
+    assert done.stdout == run("convert", "--fmk", "MINDIR", *options) and (tmp_path / "lenet.ms").is_file()
+    failed = process("convert", "--fmk=ONNX", *options)
+    assert (
+        failed.returncode == 1 and "CONVERT RESULT FAILED:-" in failed.stderr and "typer" not in failed.stderr
+    )
+
+
+def test_other_arguments_are_those_of_the_command():
+    assert "--modelFile" in process("convert", "--help").stdout
+    assert "--no-such" in process("convert", "--no-such=1").stderr
+    assert process("version").stdout == run("version")
+
+
+def test_plain_options_are_all_options_of_the_command():
+    command = get_command(app).commands["convert"]
+    options = [option for option in command.params if option.name not in ("explain", "help")]
+    for at in (0, -1):
+        assert plain([f"{o.opts[at]}=x" for o in options]) == dict.fromkeys((o.name for o in options), "x")
+    assert plain(["--explain"]) is plain(["--fmk", "ONNX"]) is plain(["--fp16"]) is None
 
 
 @pytest.mark.parametrize(

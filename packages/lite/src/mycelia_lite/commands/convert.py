@@ -89,48 +89,7 @@ def convert(
     all models of its [model_param] sections are converted.
     """
     texts = {name: value for name, value in locals().items() if isinstance(value, str)}
-    from mycelia_lite.converter import Code, ConversionError, jobs, run
+    from mycelia_lite.commands import conversion
 
-    if explain:
-        _explain(texts)
-        return
-    try:
-        for job in list(jobs(texts, texts.pop("configFile", ""))):
-            report = run(job)
-            fired = ", ".join(f"{name} {count}" for name, count in report.fusions.items() if count)
-            turns = "{} Transposes before, {} after".format(*report.transposes)
-            typer.echo(f"{report.path}: fused {fired or 'nothing'}; {turns}")
-            for d in report.departures:
-                typer.echo(f"output '{d.name}' departs by {d.greatest:.2g} from {d.engine}")
-    except ConversionError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {_reason(error)}", err=True)
-        raise typer.Exit(1) from None
-    except OSError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(Code.ERROR)} {error}", err=True)
-        raise typer.Exit(1) from None
-    typer.echo("CONVERT RESULT SUCCESS:0")
-
-
-def _reason(error: Exception) -> str:
-    """The message without the place in our sources where it showed, which helps no one here."""
-    return "\n".join(line for line in str(error.args[0]).splitlines() if not line.startswith("  at "))
-
-
-def _explain(texts: dict[str, str]) -> None:
-    from mycelia_lite.converter import ConversionError, jobs
-    from mycelia_lite.converter import explain as find
-
-    count = 0
-    try:
-        if "configFile" not in texts:
-            texts.setdefault("outputFile", "explained")
-        for job in list(jobs(texts, texts.pop("configFile", ""))):
-            for obstacle in find(job):
-                count += 1
-                typer.echo(f"{job.model_file}: {int(obstacle.code)} {_reason(obstacle)}")
-    except ConversionError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {_reason(error)}", err=True)
-        raise typer.Exit(1) from None
-    typer.echo(f"{count} obstacles" if count != 1 else "1 obstacle")
-    if count:
-        raise typer.Exit(1)
+    if code := conversion.explain(texts) if explain else conversion.convert(texts):
+        raise typer.Exit(code)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import typer
-
 
 def spellings(name: str) -> tuple[str, str]:
     """`--model-file` and `--modelFile` for modelFile."""
@@ -20,4 +18,6 @@ def in_words(name: str, between: str) -> str:
 
 def option(name: str, help: str) -> Any:
     """An option with both spellings."""
+    import typer
+
     return typer.Option(*dict.fromkeys(spellings(name)), help=help, show_default=False)
