@@ -19,6 +19,7 @@ from grpc_tools import protoc
 ROOT = pathlib.Path(__file__).resolve().parents[1] / "packages"
 SERVING = "serving/src/mycelia_serving/wire/proto"
 CAFFE = "lite/src/mycelia_lite/converter/importers/caffe"
+TENSORFLOW = "lite/src/mycelia_lite/converter/importers/tensorflow"
 SOURCES = {  # proto file -> where its messages are used
     "core/src/mycelia/io/mindir/mindir.proto": "core/src/mycelia/io/mindir/mindir_pb2.py",
     "core/src/mycelia/io/onnx/onnx.proto": "core/src/mycelia/io/onnx/onnx_pb2.py",
@@ -26,6 +27,7 @@ SOURCES = {  # proto file -> where its messages are used
     "core/src/mycelia/train/summary/summary.proto": "core/src/mycelia/train/summary/summary_pb2.py",
     "cache/src/mycelia_cache/proto/cache.proto": "cache/src/mycelia_cache/proto/cache_pb2.py",
     f"{CAFFE}/caffe.proto": f"{CAFFE}/caffe_pb2.py",
+    f"{TENSORFLOW}/graph.proto": f"{TENSORFLOW}/graph_pb2.py",
     f"{SERVING}/serving.proto": f"{SERVING}/serving_pb2.py",
     f"{SERVING}/inference.proto": f"{SERVING}/inference_pb2.py",
 }

@@ -146,7 +146,7 @@ def test_plain_options_are_all_options_of_the_command():
     ("change", "reason"),
     [
         (("--fmk", "KERAS"), "FAILED:-600 fmk must be one of TF, CAFFE, ONNX"),
-        (("--fmk", "TF"), "FAILED:-7 models of TF cannot be imported yet"),
+        (("--fmk", "OM"), "FAILED:-7 models of OM cannot be imported yet"),
         (("--fmk", "ONNX"), "lenet.mindir is no ONNX model"),
         (("--model-file", "nowhere.mindir"), "FAILED:-600 the model file nowhere.mindir does not exist"),
         (("--input-shape", "x:1,two"), "FAILED:-600 inputShape must be like"),

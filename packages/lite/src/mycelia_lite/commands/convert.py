@@ -30,7 +30,7 @@ Text = str | None
 
 def convert(
     fmk: Annotated[
-        Text, _option("fmk", "Framework of the model: CAFFE, MINDIR, MSLITE, ONNX, TFLITE.")
+        Text, _option("fmk", "Framework of the model: CAFFE, MINDIR, MSLITE, ONNX, TF, TFLITE.")
     ] = None,
     modelFile: Annotated[Text, _option("modelFile", "The model; of CAFFE the .prototxt.")] = None,
     weightFile: Annotated[Text, _option("weightFile", "The .caffemodel of a model of CAFFE.")] = None,

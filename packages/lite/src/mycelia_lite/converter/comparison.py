@@ -158,6 +158,8 @@ class SourceCheck(Check):
             engines["onnxruntime"] = lambda: _by_onnxruntime(self.path, self.source, inputs)
         if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
             engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs, self.options.signature)
+        if self.source.framework is FmkType.TF and importlib.util.find_spec("tensorflow"):
+            engines["TensorFlow"] = lambda: _by_tensorflow(self.path, self.source, inputs)
         answers = []
         for name, compute in engines.items():
             try:
@@ -290,3 +292,14 @@ def _by_litert(path: str, source: Source, arrays: Sequence[np.ndarray], signatur
     interpreter.invoke()
     outputs = {d["name"]: d["index"] for d in interpreter.get_output_details()}
     return [interpreter.get_tensor(outputs[name]) for name in source.output_names]
+
+
+def _by_tensorflow(path: str, source: Source, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    import tensorflow as tf
+
+    with open(path, "rb") as file, tf.Graph().as_default() as graph:
+        tf.compat.v1.import_graph_def(tf.compat.v1.GraphDef.FromString(file.read()), name="")
+        given = {f"{name}:0": array for name, array in zip(source.input_names, arrays, strict=True)}
+        wanted = [name if ":" in name else f"{name}:0" for name in source.output_names]
+        with tf.compat.v1.Session(graph=graph) as session:
+            return session.run(wanted, given)

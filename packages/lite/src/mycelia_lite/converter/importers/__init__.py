@@ -16,6 +16,7 @@ FRAMEWORKS = {
     FmkType.MINDIR: "mindir",
     FmkType.ONNX: "onnx",
     FmkType.PYTORCH: "torch",
+    FmkType.TF: "tensorflow",
     FmkType.TFLITE: "tflite",
 }
 

@@ -99,6 +99,9 @@ def while_loop(
         raise call.fail("the sizes of what it carries could not be found")
     if not types:
         return list(inputs)
+    for region in regions:  # sizes that change are open outside, too
+        for parameter, i in zip(region.graph.parameters, sorted(types)):
+            parameter.type = types[i]
     rest = close_over(regions, len(types))
     carried = tuple(inputs[i] for i in sorted(types))
     condition, step = (region.graph for region in regions)
@@ -123,8 +126,8 @@ def _changed(
             continue
         if not isinstance(value, ms.Tensor) or not isinstance(result, ms.Tensor):
             raise call.fail(f"its value {i} is something else after a run")
-        after = type_of(result)
-        found[i] = join(types.get(i) or type_of(value), after)
+        after = TensorType(result.dtype, shape_of(result))
+        found[i] = join(types.get(i) or TensorType(value.dtype, shape_of(value)), after)
         if found[i] is None:
             before = f"{value.dtype}{list(shape_of(value))}"
             raise call.fail(f"its value {i} enters a run as {before} and leaves it as {after}")

@@ -1,6 +1,7 @@
 """Einstein summation, written with the ops of `linalg`, `reduce` and `shape`, hence differentiable."""
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.types import agree
 from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.arrays.triangles import diagonal
@@ -102,7 +103,8 @@ def _single(term, keep):
 def _contract(a, b, keep):
     """The product of two terms, summed over common labels not in `keep`: one batched matrix product."""
     for x, y in ((a, b), (b, a)):  # a size of 1 broadcasts: without that axis the other side's one remains
-        stretched = [c for c in x.labels if c in y.labels and x.size(c) == 1 and y.size(c) != 1]
+        differ = [c for c in x.labels if c in y.labels and not agree(x.size(c), y.size(c))]
+        stretched = [c for c in differ if x.size(c) == 1 and y.size(c) != 1]
         x.drop(stretched)
     common = [c for c in a.labels if c in b.labels]
     for c in common:

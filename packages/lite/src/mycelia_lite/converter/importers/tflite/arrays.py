@@ -77,11 +77,13 @@ def _filled(call: Call, given: tuple, wanted: list) -> list:
             return wanted
         del rest[place]
     product = math.prod(n for n in others if is_number(n))
-    if not all(map(is_number, rest)) or not product:
+    count, opened = math.prod(n for n in rest if is_number(n)), [n for n in rest if not is_number(n)]
+    if not product or opened and count % product:
         return wanted
-    if math.prod(rest) % product:
+    if count % product:
         raise call.fail(f"{list(given)} cannot be reshaped to {wanted}")
-    wanted[places[0]] = math.prod(rest) // product
+    left = count // product
+    wanted[places[0]] = math.prod(opened if opened and left == 1 else [*opened, left])
     return wanted
 
 
@@ -224,7 +226,7 @@ def _strided_slice(call, x, begin, end, stride):
             count = len(range(first, last, step))
             first = first if count else 0
             kept.append(count)
-        elif part.start in (None, 0) and part.stop is None and part.step == 1:
+        elif part.start in (None, 0) and part.stop is None and part.step in (None, 1):
             first, step, count = 0, 1, n
             kept.append(count)
         else:

@@ -9,6 +9,7 @@ from typing import Any
 from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.importers.nodes import NodeCall
 from mycelia_lite.converter.importers.onnx.calls import is_number, known_shape, need_known, shape_of
 from mycelia_lite.converter.importers.tflite.calls import Call, activated, operator, to_first, to_last
 from mycelia_lite.converter.importers.tflite.quantized import finished
@@ -37,10 +38,16 @@ def _pads(call: Call, table: str, x: Any, spans: Sequence[int], strides: Sequenc
     padding = call.name_of(table, "padding")
     if padding == "VALID":
         return (0, 0, 0, 0)
+    return same_pads(call, shape_of(x)[1:3], spans, strides)
+
+
+def same_pads(
+    call: NodeCall, sizes: Sequence[Any], spans: Sequence[int], strides: Sequence[int]
+) -> tuple[int, ...]:
+    """SAME padding of images of these sizes, begins, then ends."""
     call.same = True
     begin, end = [], []
-    for axis, span, stride in zip((1, 2), spans, strides):
-        n = shape_of(x)[axis]
+    for n, span, stride in zip(sizes, spans, strides):
         if stride == 1:
             total = span - 1
         elif not is_number(n):
