@@ -73,7 +73,7 @@ def test_the_first_node_of_a_wrong_rule_is_named(tmp_path, write_mindir, monkeyp
     monkeypatch.setitem(RULES, "abs", wrong)
     text = failed(MINDIR, path, str(tmp_path / "out"))
     assert "'output0' by" in text and "output1" not in text and "from core" in text
-    assert "it begins with 'Abs-op0', op 'abs'" in text
+    assert "it begins with 'Default/Abs-op0', op 'abs' at b.mindir node:3" in text
     assert not (tmp_path / "out.ms").exists()
 
 

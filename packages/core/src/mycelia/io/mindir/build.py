@@ -71,7 +71,8 @@ class _Builder:
         branches = any(step.target in (switch, switch_layer) for step in steps if callable(step.target))
         main = self.functions[graph.name]
         name, parameters = public_name(graph.name), self.parameters
-        return MindIRGraph(name, inputs, parameters, main, branches, self.writes, captured, self.file.path)
+        path = self.file.path
+        return MindIRGraph(name, inputs, parameters, main, branches, self.writes, captured, path, steps)
 
     def _translate(self, graph: Any, function: Function) -> None:
         for value in graph.input:
@@ -143,6 +144,8 @@ class _Builder:
             function.steps.append(Step(_load, [_first(arguments, node)], {}, output, effect=False))
         else:
             self._operator_step(operator, attributes, arguments, output, function)
+        if operator and function.steps and function.steps[-1].output == output:
+            function.steps[-1].name, function.steps[-1].operator = node.domain, operator
 
     def _operator_step(
         self, operator: str, attributes: dict, arguments: list, output: str, function: Function

@@ -51,7 +51,7 @@ class Step:
     argument is a Constant, a Function (a graph as a value), or the name of a value.
     """
 
-    __slots__ = ("arguments", "effect", "keywords", "last", "output", "target")
+    __slots__ = ("arguments", "effect", "keywords", "last", "locate", "name", "operator", "output", "target")
 
     def __init__(
         self, target: Any, arguments: list, keywords: dict[str, Any], output: str, effect: bool
@@ -59,6 +59,8 @@ class Step:
         self.target, self.arguments, self.keywords, self.output = target, arguments, keywords, output
         self.effect = effect  # it runs even when nothing uses its result
         self.last: tuple[str, ...] = ()  # names that nothing needs after this step
+        self.name = self.operator = ""  # of the file's node, with its scope, where it is an operator's
+        self.locate: Callable[[], errors.Place] | None = None  # the place of nodes that are captured of it
 
     def used(self) -> Iterable[Any]:
         """Every argument, the called function value included."""
@@ -86,9 +88,10 @@ class MindIRGraph:
         writes: bool,
         capture: Callable[[Function, tuple], Any],
         path: str = "",
+        steps: Sequence[Step] = (),
     ) -> None:
         self.name, self.inputs, self.parameters, self.writes = name, inputs, parameters, writes
-        self.path = path
+        self.path, self.steps = path, steps
         self._main, self._branches, self._capture = main, branches, capture
 
     def __call__(self, *arguments: Tensor) -> Any:
@@ -140,7 +143,7 @@ def run(closure: Closure, arguments: tuple) -> Any:
             values = tuple([value_of(a, env) for a in step.arguments])
             if callable(step.target):
                 keywords = {name: value_of(a, env) for name, a in step.keywords.items()}
-                env[step.output] = guarded(step.target, values, keywords, step.output)
+                env[step.output] = guarded(step.target, values, keywords, step.output, step.locate)
             else:
                 called = value_of(step.target, env)
                 if not callable(called) and not isinstance(called, Closure):
@@ -168,9 +171,23 @@ class BadStep(Exception):
     """A node got what its operator cannot take; not for the reasons that ops tell of."""
 
 
-def guarded(target: Callable, values: tuple, keywords: dict, name: str) -> Any:
+def guarded(
+    target: Callable,
+    values: tuple,
+    keywords: dict,
+    name: str,
+    locate: Callable[[], errors.Place] | None = None,
+) -> Any:
     try:
-        return target(*values, **keywords)
+        trace = active() if locate is not None else None
+        if trace is None:
+            return target(*values, **keywords)
+        start = len(trace.graph.nodes)
+        result = target(*values, **keywords)
+        place = locate()
+        for node in trace.graph.nodes[start:]:
+            node.location = place
+        return result
     except (errors.MyceliaError, BadStep) as e:
         e.add_note(f"in MindIR node {name}")
         raise

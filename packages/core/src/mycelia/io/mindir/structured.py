@@ -187,7 +187,7 @@ class _Capture:
                     target = {partial: _partial, switch: self._switch, switch_layer: self._switch_layer}.get(
                         step.target, step.target
                     )
-                    env[step.output] = guarded(target, values, keywords, step.output)
+                    env[step.output] = guarded(target, values, keywords, step.output, step.locate)
                     continue
                 called = value_of(step.target, env)
                 if not callable(called) and not isinstance(called, (Closure, Choice)):

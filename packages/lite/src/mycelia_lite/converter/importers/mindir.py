@@ -5,7 +5,9 @@ Those that a run of the model changes are variables, which keep their values fro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import mycelia as ms
 from mycelia import errors
@@ -14,7 +16,7 @@ from mycelia.ir import TensorType, Value
 from mycelia.ir.walk import substitute
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.inputs import given_shape, require_inputs
-from mycelia_lite.converter.source import Source
+from mycelia_lite.converter.source import NodePlace, Source
 from mycelia_lite.enums import FmkType
 
 
@@ -38,6 +40,11 @@ def load(
     for name, dtype, shape in model.inputs:
         wanted = given_shape(name, shape, input_shapes)
         inputs.append(ms.Tensor(shape=[None if n < 0 else n for n in wanted], dtype=dtype))
+    for number, step in enumerate(model.steps, 1):
+        if step.operator:  # each call of a graph makes nodes of its own
+            step.locate = partial(
+                NodePlace, f"{os.path.basename(path)} node", number, step.name, step.operator
+            )
     try:
         found = capture(ms.nn.GraphCell(model), inputs)
     except (errors.MyceliaError, ValueError, TypeError, NotImplementedError) as error:
