@@ -11,8 +11,9 @@ import pytest
 
 from mycelia import nn, ops
 
-from . import caffe_models, onnx_models, tflite_models
+from . import caffe_models, onnx_models, test_tflite_graphs, test_tflite_recurrent, tflite_models
 
+FROZEN = Path(__file__).parents[1] / "fixtures" / "tensorflow"
 RUNNER = Path(__file__).parents[1] / "fuzz" / "run_damaged_sources.py"
 AT_ONCE = 60  # mutations for one seed
 
@@ -50,7 +51,14 @@ def tflite(folder, write_mindir):
     made.add("CONV_2D", ["x", weights, bias], ["y"], options)
     made.add("RESHAPE", ["y", rows], ["z"])
     made.borders(["x"], ["z"])
-    return [made.write(folder / "m.tflite")]
+    cells = ("lstm_coupled", "rnn_both", "svdf")
+    more = [test_tflite_recurrent.CASES[name].write(folder / f"{name}.tflite") for name in cells]
+    loop = test_tflite_graphs.counting().write(folder / "loop.tflite")
+    return [made.write(folder / "m.tflite"), loop, *more]
+
+
+def tf(folder, write_mindir):
+    return [FROZEN / f"{name}.pb" for name in ("old_layers", "loops", "moves", "attention")]
 
 
 def onnx(folder, write_mindir):
@@ -86,7 +94,7 @@ def mindir(folder, write_mindir):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux")
 @pytest.mark.fuzz(2)
-@pytest.mark.parametrize("make", [caffe, tflite, onnx, mindir], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [caffe, tflite, tf, onnx, mindir], ids=lambda make: make.__name__)
 def test_damaged_models_are_refused_or_converted(make, seed, tmp_path, write_mindir):
     files = make(tmp_path, write_mindir)
     command = [sys.executable, RUNNER, make.__name__.upper(), str(seed * AT_ONCE), str(AT_ONCE), *files]

@@ -21,7 +21,11 @@ def _messages(root) -> list:
     found = [root]
     for message in found:
         for field, value in message.ListFields():
-            if field.message_type is not None and len(found) < 3000:
+            if field.message_type is None or len(found) >= 3000:
+                continue
+            if field.message_type.GetOptions().map_entry:
+                found += [v for v in value.values() if hasattr(v, "DESCRIPTOR")]
+            else:
                 many = not hasattr(value, "DESCRIPTOR")
                 found += value if many else [value]
     return found

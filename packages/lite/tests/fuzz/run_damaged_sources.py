@@ -28,6 +28,7 @@ from run_damaged import use
 import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError, convert
 from mycelia_lite.converter.importers.caffe import caffe_pb2
+from mycelia_lite.converter.importers.tensorflow import graph_pb2 as tensorflow_pb2
 from mycelia_lite.converter.importers.tflite.file import TFL3
 from mycelia_lite.format import FormatError, decode, encode
 
@@ -90,6 +91,8 @@ def changed(framework: str, data: bytes, rng: random.Random, weights: bool) -> b
             return _message(data, rng, caffe_pb2.NetWeights) if weights else _words(data, rng)
         if framework == "ONNX":
             from mycelia.io.onnx.onnx_pb2 import ModelProto as Root
+        elif framework == "TF":
+            Root = tensorflow_pb2.Graph
         else:
             from mycelia.io.mindir.mindir_pb2 import ModelProto as Root
         return _message(data, rng, Root)
