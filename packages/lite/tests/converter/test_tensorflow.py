@@ -116,6 +116,15 @@ def test_constants_are_filled_and_nodes_may_stand_in_any_order(tmp_path):
     assert np.array_equal(answers(model, {"x": x})["y"], x + [[1, 2, 5], [5, 5, 5]])
 
 
+def test_open_sizes_may_be_results(tmp_path):
+    nodes = [given("x", -1, 3), ("y", "Shape", "x", {}), ("z", "Size", "x", {})]
+    model = opened(convert(TF, written(tmp_path, *nodes), str(tmp_path / "m")).path)
+    for n in (2, 5):
+        found = answers(model, {"x": np.zeros((n, 3), np.float32)})
+        assert found["y"].tolist() == [n, 3] and found["y"].dtype == np.int32
+        assert found["z"] == 3 * n and found["z"].dtype == np.int32
+
+
 def test_a_function_of_the_graph_is_called_by_its_name(tmp_path):
     made = graph(given("x", 2), ("y", "twice", "x", {}), ("z", "PartitionedCall", "y", {}))
     made.node[2].attr["f"].func.name = "twice"

@@ -69,6 +69,8 @@ def name_of(number: int) -> str:
 
 def shape_of_message(message: Any, what: str) -> tuple[int, ...] | None:
     """Sizes with -1 for open ones; None where not even their number is known."""
+    if not isinstance(message, graph_pb2.TensorShape):
+        raise ConversionError(Code.GRAPH_FILE_ERROR, f"{what} has a shape that is {message!r}")
     if message.unknown_rank:
         return None
     shape = tuple(d.size for d in message.dim)

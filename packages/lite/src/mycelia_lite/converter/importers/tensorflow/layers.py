@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.importers.onnx.calls import (
     along,
-    cast,
     integers,
     is_number,
     known,
@@ -246,15 +244,6 @@ def _div_no_nan(call, a, b):
 @operator("OnesLike")
 def _ones_like(call, x):
     return ops.ones_like(x)
-
-
-@operator("Size")
-def _size(call, x):
-    dtype, shape = call.dtype("out_type", ms.int32), known_shape(call, x)
-    count = 1
-    for n in shape:
-        count *= n
-    return cast(ms.Tensor(count, ms.int64), dtype)
 
 
 @operator("ClipByValue")

@@ -144,6 +144,13 @@ def _shape(call, *values):
     return tuple(as_lite(call, "SHAPE", [v], [dtype], "ShapeOptions") for v in values)
 
 
+@operator("Size")
+def _size(call, x):
+    dtype = call.dtype("out_type", ms.int32)
+    sizes = as_lite(call, "SHAPE", [x], [dtype], "ShapeOptions")
+    return as_lite(call, "REDUCE_PROD", [sizes, ms.Tensor([0])], [dtype], "ReducerOptions", keep_dims=False)
+
+
 @operator("Cast", sizes=_ALL)
 def _cast(call, x):
     if call.get("Truncate", False):

@@ -40,8 +40,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, blocks, elementwise, graphs, indices, products, quantized, recurrent, reductions,
-    resize, shapes, windows,
+    activations, arrays, blocks, elementwise, graphs, indices, products, quantized, recurrent,
+    reductions, resize, shapes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 

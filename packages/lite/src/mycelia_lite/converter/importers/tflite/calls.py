@@ -12,8 +12,8 @@ import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.nodes import NodeCall, OperatorEntry
+from mycelia_lite.converter.importers.onnx.calls import Sizes, is_number, known, scalar, shape_of
 from mycelia_lite.converter.importers.onnx.calls import as_tensor as tensor_of_sizes
-from mycelia_lite.converter.importers.onnx.calls import cast, is_number, known, scalar, shape_of
 from mycelia_lite.converter.importers.tflite.file import TFL3, TensorInfo
 
 OPERATORS: dict[str, Operator] = {}
@@ -101,7 +101,7 @@ class Call(NodeCall):
 
 def as_tensor(value: Any) -> Any:
     """Open sizes as a tensor of int32; what is a tensor stays."""
-    return cast(tensor_of_sizes(value), ms.int32) if isinstance(value, np.ndarray) else value
+    return tensor_of_sizes(Sizes(value, ms.int32)) if isinstance(value, np.ndarray) else value
 
 
 def activated(call: Call, table: str, x: Any) -> Any:
