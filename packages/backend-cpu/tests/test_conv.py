@@ -81,6 +81,16 @@ def test_forward_with_and_without_bias(case, threads):
     assert_equal(family._conv, (x, w, rng.uniform(-1, 1, w.shape[0])), how)
 
 
+def test_few_channels_to_few_in_rows_of_every_length(threads):
+    rng = np.random.default_rng(8)
+    for width in range(7, 36):
+        x = rng.uniform(-1, 1, (3, 2, 3, width))
+        w = rng.uniform(-1, 1, (7, 2, 3, 5))
+        x[0, :, :, -1] = np.nan  # spoils the last columns of its own image alone
+        how = dict(stride=(1, 1), pad=(1, 1, 2, 2), dilation=(1, 1))
+        assert_equal(family._conv, (x, w, rng.uniform(-1, 1, 7)), how)
+
+
 def test_input_gradient(case, threads):
     x, w, rng, how = case
     dy = rng.uniform(-1, 1, (x.shape[0], w.shape[0], *positions(x, w, how)))

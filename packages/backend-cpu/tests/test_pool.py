@@ -50,6 +50,14 @@ def test_maximum_of_random_windows(seed, threads):
     assert_equal(family._max_pool_grad, (x, rng.uniform(-1, 1, y.shape).astype(np.float32)), how)
 
 
+def test_two_by_two_of_every_width(threads):
+    rng = np.random.default_rng(2)
+    for width in range(2, 71):
+        x = rng.integers(-9, 9, (2, 3, 6, width)).astype(np.float32)
+        x[rng.random(x.shape) < 0.1] = np.nan
+        assert_equal(family._max_pool, (x,), dict(kernel=(2, 2), stride=(2, 2)))
+
+
 def last(x):
     return np.ascontiguousarray(np.moveaxis(x, 1, -1))
 

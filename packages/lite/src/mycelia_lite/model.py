@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 import os
 from collections.abc import Callable, Sequence
@@ -20,9 +21,7 @@ class Model:
 
     def __init__(self) -> None:
         self._handle = runtime.library().MSModelCreate()
-        self._inputs: list[Tensor] = []
-        self._own_inputs = runtime.TensorArray.of([])
-        self._outputs: list[Tensor] = []
+        self._take_tensors()
         self._group: dict[str, Model] | None = None
 
     def __del__(self) -> None:
@@ -92,7 +91,9 @@ class Model:
         library = runtime.library()
         self._inputs = [Tensor._of(h, self) for h in library.MSModelGetInputs(self._handle).list()]
         self._outputs = [Tensor._of(h, self) for h in library.MSModelGetOutputs(self._handle).list()]
-        self._own_inputs = _handles(self._inputs, "inputs")
+        # A run on the model's own inputs, which small models notice the preparation of.
+        handle, inputs = runtime.Handle(self._handle), _handles(self._inputs, "inputs")
+        self._run = functools.partial(library.MSModelPredict, handle, inputs, None, None, None)
 
     def update_config(self, section: str, config: dict[str, str]) -> None:
         """Settings before the model is built: `[execution_plan]` has nodes with data_type:float16 or
@@ -139,10 +140,10 @@ class Model:
         model is running; what a callback raises.
         """
         own = len(inputs) == len(self._inputs) and all(map(operator.is_, inputs, self._inputs))
-        array = self._own_inputs if own else _handles(inputs, "inputs")
-        if before is None and after is None:
-            status = runtime.library().MSModelPredict(self._handle, array, None, None, None)
+        if before is after is None and own:
+            status = self._run()
         else:
+            array = _handles(inputs, "inputs")
             calls = [_Call(before), _Call(after)]
             status = runtime.library().MSModelPredictObserved(
                 self._handle, array, None, calls[0].native, calls[1].native, None
@@ -150,10 +151,12 @@ class Model:
             for call in calls:
                 if call.raised is not None:
                     raise call.raised
-        runtime.check(status)
-        for made, given in zip(self._outputs, outputs or ()):
-            given.set_data_from_numpy(made.get_data_to_numpy())
-        return self.get_outputs()
+        if status:
+            runtime.check(status)
+        if outputs:
+            for made, given in zip(self._outputs, outputs):
+                given.set_data_from_numpy(made.get_data_to_numpy())
+        return self._outputs.copy()
 
     def get_outputs_by_node_name(self, name: str) -> list[Tensor]:
         """What a node inside of the model computes; they are kept from the next run on.

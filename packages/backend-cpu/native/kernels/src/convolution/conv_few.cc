@@ -10,12 +10,13 @@ namespace {
 
 constexpr int64_t kMostTerms = 160;      // of a sum
 constexpr int64_t kMostOutputs = 16;
+constexpr int64_t kShortRow = kTileColumns * 3 / 4 + 1;  // its second vector has lanes to store
 constexpr int64_t kSourceFloats = 8192;  // padded planes of an image: 32 KB
 
-// y[o][e] = bias[o] + sum over t < terms of w[t][o] * x[offset[t] + e] for R outputs and e < kTileColumns.
+// y[o][e] = bias[o] + sum over t < terms of w[t][o] * x[offset[t] + e] for R outputs and e < columns <= kTileColumns.
 template <int R>
 MYC_INLINE void block(const float* x, const int64_t* offset, const float* w, int64_t terms, const float* bias, float* y,
-                      int64_t y_plane) {
+                      int64_t y_plane, int64_t columns) {
   f32v sum[R][kTileVectors];
 #pragma GCC unroll 12
   for (int o = 0; o < R; ++o)
@@ -29,10 +30,17 @@ MYC_INLINE void block(const float* x, const int64_t* offset, const float* w, int
   }
 #pragma GCC unroll 12
   for (int o = 0; o < R; ++o)
-    for (int v = 0; v < kTileVectors; ++v) store(y + o * y_plane + v * kLanes, sum[o][v]);
+    for (int v = 0; v < kTileVectors; ++v) {
+      float* to = y + o * y_plane + v * kLanes;
+      if (columns - v * kLanes >= kLanes) {
+        store(to, sum[o][v]);
+      } else {
+        store_partial(to, sum[o][v], columns - v * kLanes);
+      }
+    }
 }
 
-// R output planes of one image. Blocks that do not divide the width overlap.
+// R output planes of one image. Blocks that do not divide the width overlap; one that is wider reads what is behind it.
 template <int R>
 __attribute__((noinline)) void planes(const GatherSource& s, const float* x, const int64_t* offset, const float* w,
                                       int64_t terms, const float* bias, float* y) {
@@ -40,8 +48,10 @@ __attribute__((noinline)) void planes(const GatherSource& s, const float* x, con
   for (int64_t z = 0; z < s.axis[0].positions; ++z) {
     for (int64_t r = 0; r < height; ++r, y += width) {
       const float* from = x + s.position_offset(z, r, 0);
-      for (int64_t e = 0; e < width; e += kTileColumns)
-        block<R>(from + min(e, width - kTileColumns), offset, w, terms, bias, y + min(e, width - kTileColumns), plane);
+      for (int64_t e = 0; e < width; e += kTileColumns) {
+        const int64_t at = max(int64_t{0}, min(e, width - kTileColumns));
+        block<R>(from + at, offset, w, terms, bias, y + at, plane, width);
+      }
     }
   }
 }
@@ -58,9 +68,10 @@ Planes planes_of(int64_t outputs) {
 
 }  // namespace
 
+// Of a few images rows may be a little shorter than a tile; many have other ways to fill it.
 bool conv_few_fits(const ConvShape& s) {
   return s.group == 1 && s.c > 0 && s.o > 0 && s.o <= kMostOutputs && s.c * s.taps() <= kMostTerms &&
-         s.out[2] >= kTileColumns && s.c * forward_source(s).plane <= kSourceFloats;
+         s.out[2] >= (s.n < kLanes ? kShortRow : kTileColumns) && s.c * forward_source(s).plane <= kSourceFloats;
 }
 
 int32_t conv_few(const myc_call* call, const ConvShape& s, const float* x, const float* w, const float* bias, float* y) {
@@ -88,6 +99,7 @@ int32_t conv_few(const myc_call* call, const ConvShape& s, const float* x, const
   const int64_t work = 8 * s.o * terms * s.out_plane();
   parallel_for_worker(call, s.n, kMinParallelWork / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t worker) {
     float* padded = sources + worker * floats;
+    memset(padded + s.c * source.plane, 0, (floats - s.c * source.plane) * sizeof(float));
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t c = 0; c < s.c; ++c)
         fill_plane(source, x + (i * s.c + c) * s.in_plane(), padded + c * source.plane);

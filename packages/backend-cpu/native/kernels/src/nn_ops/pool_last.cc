@@ -43,10 +43,18 @@ int64_t list_pixels(const Pool& p, int64_t z, int64_t y, int64_t e, int64_t* off
 
 int64_t most_pixels(const Pool& p) { return p.axis[0].kernel * p.axis[1].kernel * p.axis[2].kernel; }
 
-// body(image, z, y, x, first channel, end channel, list of `most` entries) for every window; few rows of windows are
-// cut by channels for the threads.
+// Pixels of a window, as offsets of their first channel from `at` in the image.
+struct Pixels {
+  const int64_t* offsets;
+  int64_t count, at;
+};
+
+// body(image, z, y, x, first channel, end channel, pixels) for every window; few rows of windows are cut by channels for
+// the threads.
 template <class Body>
-MYC_INLINE int32_t for_windows(const myc_call* call, const Pool& p, int64_t most, const Body& body) {
+MYC_INLINE int32_t for_windows(const myc_call* call, const Pool& p, const Body& body) {
+  const Axis& across = p.axis[2];
+  const int64_t most = most_pixels(p);
   const int64_t rows = p.images * p.axis[0].out * p.axis[1].out, width = p.axis[2].out;
   if (rows == 0 || width == 0 || p.channels == 0) return MYC_OK;
   Scratch scratch(call);
@@ -61,9 +69,19 @@ MYC_INLINE int32_t for_windows(const myc_call* call, const Pool& p, int64_t most
                           const int64_t row = i / cuts, cut = i % cuts, y = row % p.axis[1].out;
                           const int64_t z = row / p.axis[1].out % p.axis[0].out;
                           const int64_t image = row / p.axis[1].out / p.axis[0].out;
-                          for (int64_t e = 0; e < width; ++e)
-                            body(image, z, y, e, p.channels * cut / cuts, p.channels * (cut + 1) / cuts,
-                                 lists + worker * most);
+                          int64_t* list = lists + worker * most;
+                          Pixels pixels = {list, 0, 0};
+                          int64_t listed = -1;  // a window whose list serves all that lie inside
+                          for (int64_t e = 0; e < width; ++e) {
+                            const bool inside = across.begin(e) >= 0 && across.end(e) <= across.in;
+                            if (inside && listed >= 0) {
+                              pixels.at = (e - listed) * across.stride * p.channels;
+                            } else {
+                              pixels.count = list_pixels(p, z, y, e, list), pixels.at = 0;
+                              listed = inside ? e : -1;
+                            }
+                            body(image, z, y, e, p.channels * cut / cuts, p.channels * (cut + 1) / cuts, pixels);
+                          }
                         }
                       });
   return MYC_OK;
@@ -113,17 +131,15 @@ using AddToFirst = void (*)(const float*, float*, const int64_t*, int64_t, int64
 }  // namespace
 
 int32_t max_pool_last(const myc_call* call, const Pool& p, const float* x, float* y) {
-  return for_windows(call, p, most_pixels(p), [&](int64_t image, int64_t z, int64_t r, int64_t e, int64_t begin,
-                                                  int64_t end, int64_t* pixels) {
-    const int64_t count = list_pixels(p, z, r, e, pixels);
-    const float* from = x + image * p.in_plane() * p.channels;
+  return for_windows(call, p, [&](int64_t image, int64_t z, int64_t r, int64_t e, int64_t begin, int64_t end, const Pixels& pixels) {
+    const float* from = x + image * p.in_plane() * p.channels + pixels.at;
     float* to = y + window_at(p, image, z, r, e);
     for_channels(begin, end, [&](int64_t c, auto vectors, int64_t lanes) __attribute__((always_inline)) {
       f32v peak[vectors.value];
       for (int v = 0; v < vectors.value; ++v) peak[v] = splat(-INFINITY);
-      for (int64_t t = 0; t < count; ++t)
+      for (int64_t t = 0; t < pixels.count; ++t)
         for (int v = 0; v < vectors.value; ++v)
-          peak[v] = max_or_second(load_lanes(from + pixels[t] + c + v * kLanes, lanes), peak[v]);
+          peak[v] = max_or_second(load_lanes(from + pixels.offsets[t] + c + v * kLanes, lanes), peak[v]);
       for (int v = 0; v < vectors.value; ++v) store_lanes(to + c + v * kLanes, peak[v], lanes);
     });
   });
@@ -180,16 +196,14 @@ int32_t max_pool_last_grad(const myc_call* call, const Pool& p, const float* x, 
 }
 
 int32_t avg_pool_last(const myc_call* call, const Pool& p, const Scale& scale, const float* x, float* y) {
-  return for_windows(call, p, most_pixels(p), [&](int64_t image, int64_t z, int64_t r, int64_t e, int64_t begin,
-                                                  int64_t end, int64_t* pixels) {
-    const int64_t count = list_pixels(p, z, r, e, pixels);
-    const float* from = x + image * p.in_plane() * p.channels;
+  return for_windows(call, p, [&](int64_t image, int64_t z, int64_t r, int64_t e, int64_t begin, int64_t end, const Pixels& pixels) {
+    const float* from = x + image * p.in_plane() * p.channels + pixels.at;
     float* to = y + window_at(p, image, z, r, e);
     const float factor = scale.of(p, z, r, e);
     for_channels(begin, end, [&](int64_t c, auto vectors, int64_t lanes) __attribute__((always_inline)) {
       f32v sum[vectors.value] = {};
-      for (int64_t t = 0; t < count; ++t)
-        for (int v = 0; v < vectors.value; ++v) sum[v] += load_lanes(from + pixels[t] + c + v * kLanes, lanes);
+      for (int64_t t = 0; t < pixels.count; ++t)
+        for (int v = 0; v < vectors.value; ++v) sum[v] += load_lanes(from + pixels.offsets[t] + c + v * kLanes, lanes);
       for (int v = 0; v < vectors.value; ++v) store_lanes(to + c + v * kLanes, sum[v] * factor, lanes);
     });
   });

@@ -32,15 +32,6 @@ bool is_two_by_two(const Pool& p) {
          pairs(p.axis[2]);
 }
 
-void max_two_rows(const float* a, const float* b, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; ++i) {
-    float m = a[2 * i] > -INFINITY ? a[2 * i] : -INFINITY;
-    m = a[2 * i + 1] > m ? a[2 * i + 1] : m;
-    m = b[2 * i] > m ? b[2 * i] : m;
-    y[i] = b[2 * i + 1] > m ? b[2 * i + 1] : m;
-  }
-}
-
 // Even and odd elements of 2 * kLanes floats, and back.
 constexpr int even_lane(int l) { return 2 * l; }
 constexpr int odd_lane(int l) { return 2 * l + 1; }
@@ -55,6 +46,27 @@ MYC_INLINE void split_pairs(const float* from, f32v* even, f32v* odd) {
 MYC_INLINE void join_pairs(float* to, f32v even, f32v odd) {
   store(to, shuffle<low_pair>(even, odd));
   store(to + kLanes, shuffle<high_pair>(even, odd));
+}
+
+// n windows of 2 x 2.
+void max_two_rows(const float* a, const float* b, int64_t n, float* y) {
+  const auto windows = [](const auto& row, const float* a, const float* b) __attribute__((always_inline)) {
+    f32v v0, v1, v2, v3;
+    row(a, &v0, &v1);
+    row(b, &v2, &v3);
+    return max_or_second(v3, max_or_second(v2, max_or_second(v1, max_or_second(v0, splat(-INFINITY)))));
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, windows(split_pairs, a + 2 * i, b + 2 * i));
+  if (i == n) return;
+  const int64_t floats = 2 * (n - i);
+  const auto rest = [=](const float* from, f32v* even, f32v* odd) __attribute__((always_inline)) {
+    const f32v first = load_partial(from, min<int64_t>(floats, kLanes));
+    const f32v second = floats > kLanes ? load_partial(from + kLanes, floats - kLanes) : f32v{};
+    *even = shuffle<even_lane>(first, second);
+    *odd = shuffle<odd_lane>(first, second);
+  };
+  store_partial(y + i, windows(rest, a + 2 * i, b + 2 * i), n - i);
 }
 
 // kLanes windows of 2 x 2: g goes to the first of four that equals the peak; a window of NaN counts as its
