@@ -6,27 +6,20 @@
 
 #include "schema.h"
 
-struct MSDelegateModel {
-  struct Claim {
-    size_t first, count;
-    MSDelegateKernel kernel;
-  };
-  std::string delegate;
-  std::vector<MSDelegateNode> nodes;
-  std::vector<bool> taken;
-  std::vector<std::string> reasons;  // of each node
-  std::vector<Claim> claims;
-  std::function<mycelia::lite::Status(size_t, size_t)> check;
-};
-
 namespace mycelia::lite {
 
 namespace {
 
-void point_to(MSDelegateTensor* described, const myc_tensor* t) {
-  if (!t) return;  // an input that is left out
-  described->data = t->data;
-  described->shape = t->shape;
+// Descriptions for one run: what a kernel writes to them is gone afterwards.
+std::vector<MSDelegateTensor> pointed(const std::vector<MSDelegateTensor>& described, const myc_tensor* const* tensors) {
+  std::vector<MSDelegateTensor> made = described;
+  for (size_t i = 0; i < made.size(); ++i)
+    if (const myc_tensor* const t = tensors[i]) made[i].data = t->data, made[i].shape = t->shape;  // null: left out
+  return made;
+}
+
+bool same(const MSDelegateTensor& a, const MSDelegateTensor& b) {
+  return a.name == b.name && a.data_type == b.data_type && a.shape == b.shape && a.shape_num == b.shape_num && a.data == b.data && a.data_size == b.data_size;
 }
 
 }  // namespace
@@ -34,13 +27,20 @@ void point_to(MSDelegateTensor* described, const myc_tensor* t) {
 int32_t run_outside(const myc_call* call) {
   OutsideKernel* outside;
   std::memcpy(&outside, call->attrs, sizeof(outside));
-  for (int32_t i = 0; i < call->n_in; ++i) point_to(&outside->inputs[i], call->in[i]);
-  for (int32_t i = 0; i < call->n_out; ++i) point_to(&outside->outputs[i], call->out[i]);
-  const MSStatus status = outside->kernel.run(outside->kernel.user, outside->inputs.data(), outside->inputs.size(), outside->outputs.data(),
-                                              outside->outputs.size());
-  if (status == kMSStatusSuccess) return MYC_OK;
-  std::snprintf(call->ctx->error, sizeof(call->ctx->error), "%s failed with code %d", outside->who.c_str(), static_cast<int>(status));
+  const std::vector<MSDelegateTensor> inputs = pointed(outside->inputs, call->in), expected = pointed(outside->outputs, call->out);
+  std::vector<MSDelegateTensor> outputs = expected;
+  const MSDelegateKernel& kernel = outside->kernel;
+  const MSStatus status = without_throwing([&] { return kernel.run(kernel.user, inputs.data(), inputs.size(), outputs.data(), outputs.size()); }, kThrown);
+  if (status == kMSStatusSuccess && std::equal(outputs.begin(), outputs.end(), expected.begin(), same)) return MYC_OK;
+  const std::string how = status == kMSStatusSuccess ? "changed the type, shape or place of an output" : text_of(status);
+  std::snprintf(call->ctx->error, sizeof(call->ctx->error), "%s %s", outside->who.c_str(), how.c_str());
   return MYC_E_ARGUMENT;
+}
+
+std::string text_of(MSStatus status) { return status == kThrown ? "threw an exception" : "failed with code " + std::to_string(status); }
+
+void free_outside(void (*destroy)(void*), void* user) {
+  if (destroy) without_throwing([&] { return destroy(user), true; }, false);  // there is nobody to tell
 }
 
 std::vector<uint8_t> attributes_of(const OutsideKernel* kernel) {
@@ -91,18 +91,22 @@ void Planner::delegate_steps() {
   };
 
   for (const std::shared_ptr<Delegate>& delegate : *plan_.delegates) {
-    MSDelegateModel model;
-    model.delegate = delegate->name;
+    const auto offered = std::make_shared<MSDelegateModel>();
+    MSDelegateModel& model = *offered;
     model.taken = taken;
     model.reasons.resize(nodes.size());
     for (const NodeRun& run : nodes) model.nodes.emplace_back(file_, file_.nodes[run.node]);
-    for (size_t n = 0; n < nodes.size(); ++n) model.nodes[n].describe(plan_, nodes[n].inputs, nodes[n].outputs);  // they lie where they stay
+    for (size_t n = 0; n < nodes.size(); ++n) model.nodes[n]->describe(plan_, nodes[n].inputs, nodes[n].outputs);  // they lie where they stay
     model.check = [&](size_t first, size_t count) {
       std::vector<int> in, out;
       return borders(first, count, &in, &out) ? Status() : Status(kNotSupported, "a result of these nodes is a constant, or shares the memory of a value that others make");
     };
-    const MSStatus status = delegate->calls.build(delegate->calls.user, &model);
-    const auto kept = std::make_shared<std::vector<MSDelegateNode>>(std::move(model.nodes));
+    void* const handle = publish(offered);
+    const MSDelegateCallbacks& calls = delegate->calls;
+    const MSStatus status = without_throwing([&] { return calls.build(calls.user, static_cast<MSDelegateModel*>(handle)); }, kThrown);
+    withdraw<MSDelegateModel>(handle);
+    for (const OfferedNode& node : model.nodes) node->forget_tensors();
+    const auto kept = std::make_shared<std::vector<OfferedNode>>(std::move(model.nodes));
     for (const MSDelegateModel::Claim& claim : model.claims) {
       auto partition = std::make_shared<OutsideKernel>();
       partition->kernel = claim.kernel;
@@ -112,7 +116,7 @@ void Planner::delegate_steps() {
       partitions.push_back(std::move(partition));
     }
     if (status != kMSStatusSuccess) {
-      fail(kError, "the delegate " + delegate->name + " failed with code " + std::to_string(status));
+      fail(kError, "the delegate " + delegate->name + " " + text_of(status));
       return;
     }
     for (size_t n = 0; n < nodes.size(); ++n) {
@@ -209,52 +213,4 @@ void MSDelegateNode::describe(const mycelia::lite::Plan& plan, const std::vector
   };
   all(in, input_names, &inputs);
   all(out, output_names, &outputs);
-}
-
-size_t MSDelegateModelGetNodeNum(const MSDelegateModel* model) { return model->nodes.size(); }
-const MSDelegateNode* MSDelegateModelGetNode(const MSDelegateModel* model, size_t i) { return i < model->nodes.size() ? &model->nodes[i] : nullptr; }
-MSStatus MSDelegateModelReplace(MSDelegateModel* model, size_t first, size_t count, const MSDelegateKernel* kernel, const char* why) {
-  if (!count || first >= model->nodes.size() || count > model->nodes.size() - first || !kernel || !kernel->run) return kMSStatusLiteParamInvalid;
-  for (size_t n = first; n < first + count; ++n)
-    if (model->taken[n]) return kMSStatusLiteParamInvalid;
-  if (const mycelia::lite::Status status = model->check(first, count); !status) return static_cast<MSStatus>(status.code);
-  for (size_t n = first; n < first + count; ++n) model->taken[n] = true, model->reasons[n] = why ? why : "";
-  model->claims.push_back({first, count, *kernel});
-  return kMSStatusSuccess;
-}
-void MSDelegateModelDecline(MSDelegateModel* model, size_t i, const char* why) {
-  if (i < model->reasons.size()) model->reasons[i] = why ? why : "";
-}
-bool MSDelegateModelIsTaken(const MSDelegateModel* model, size_t i) { return i < model->taken.size() && model->taken[i]; }
-
-const char* MSDelegateNodeGetName(const MSDelegateNode* node) { return node->name.c_str(); }
-const char* MSDelegateNodeGetType(const MSDelegateNode* node) { return node->type.c_str(); }
-const MSDelegateTensor* MSDelegateNodeGetInputs(const MSDelegateNode* node, size_t* num) { return *num = node->inputs.size(), node->inputs.data(); }
-const MSDelegateTensor* MSDelegateNodeGetOutputs(const MSDelegateNode* node, size_t* num) { return *num = node->outputs.size(), node->outputs.data(); }
-int64_t MSDelegateNodeGetInt(const MSDelegateNode* node, uint16_t field, size_t bytes, int64_t absent) {
-  const mycelia::lite::Table& table = node->node->attributes;
-  switch (bytes) {
-    case 1: return table.get<int8_t>(field, static_cast<int8_t>(absent));
-    case 4: return table.get<int32_t>(field, static_cast<int32_t>(absent));
-    default: return table.get<int64_t>(field, absent);
-  }
-}
-float MSDelegateNodeGetFloat(const MSDelegateNode* node, uint16_t field, float absent) { return node->node->attributes.get<float>(field, absent); }
-size_t MSDelegateNodeGetInts(const MSDelegateNode* node, uint16_t field, int64_t* values, size_t most) {
-  const auto span = node->node->attributes.span<int64_t>(field);
-  for (size_t i = 0; i < span.size && i < most; ++i) values[i] = span[static_cast<uint32_t>(i)];
-  return span.size;
-}
-const char* MSDelegateNodeGetCustomType(const MSDelegateNode* node) { return node->custom_type.c_str(); }
-const void* MSDelegateNodeGetCustomAttribute(const MSDelegateNode* node, const char* name, size_t* bytes) {
-  *bytes = 0;
-  if (!name || node->node->kind != mycelia::lite::schema::kOp_Custom) return nullptr;
-  const mycelia::lite::TableSpan all = node->node->attributes.tables(mycelia::lite::schema::kCustom_attr);
-  for (uint32_t i = 0; i < all.size(); ++i) {
-    const mycelia::lite::Table attribute = all[i];
-    if (!attribute || attribute.text(mycelia::lite::schema::kAttribute_name) != name) continue;
-    const auto data = attribute.span<uint8_t>(mycelia::lite::schema::kAttribute_data);
-    return *bytes = data.size, data.data;
-  }
-  return nullptr;
 }

@@ -3,10 +3,13 @@
 #ifndef MYCELIA_LITE_DELEGATE_H_
 #define MYCELIA_LITE_DELEGATE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "handles.h"
 #include "mycelia/abi.h"
 #include "mycelia/lite/c_api.h"
 #include "plan.h"
@@ -17,6 +20,9 @@ struct MSDelegateNode {
   // The tensors, of the values by their places; absent ones have no type.
   void describe(const mycelia::lite::Plan& plan, const std::vector<int>& in, const std::vector<int>& out);
 
+  // They point into the plan, which is built no more.
+  void forget_tensors() { inputs.clear(), outputs.clear(); }
+
   const mycelia::lite::FileNode* node;
   std::string name, type, custom_type;
   std::vector<std::string> input_names, output_names;
@@ -25,6 +31,54 @@ struct MSDelegateNode {
 
 namespace mycelia::lite {
 
+// A node behind a handle that looks like its address, as long as this lives.
+class OfferedNode {
+ public:
+  OfferedNode(const ModelFile& file, const FileNode& given) : node_(std::make_shared<MSDelegateNode>(file, given)), handle_(publish(node_)) {}
+  OfferedNode(OfferedNode&& other) noexcept : node_(std::move(other.node_)), handle_(std::exchange(other.handle_, nullptr)) {}
+  OfferedNode& operator=(OfferedNode&&) = delete;
+  ~OfferedNode() {
+    if (handle_) withdraw<MSDelegateNode>(handle_);
+  }
+  MSDelegateNode* operator->() const { return node_.get(); }
+  const MSDelegateNode* handle() const { return static_cast<const MSDelegateNode*>(handle_); }
+
+ private:
+  std::shared_ptr<MSDelegateNode> node_;
+  void* handle_;
+};
+
+}  // namespace mycelia::lite
+
+// The nodes of a plan that a delegate is offered.
+struct MSDelegateModel {
+  struct Claim {
+    size_t first, count;
+    MSDelegateKernel kernel;
+  };
+  std::vector<mycelia::lite::OfferedNode> nodes;
+  std::vector<bool> taken;
+  std::vector<std::string> reasons;  // of each node
+  std::vector<Claim> claims;
+  std::function<mycelia::lite::Status(size_t, size_t)> check;
+};
+
+namespace mycelia::lite {
+
+// What `call` returns, `thrown` if it throws: code from outside may be written in C++.
+template <class Call, class T>
+T without_throwing(const Call& call, T thrown) {
+  try {
+    return call();
+  } catch (...) {
+    return thrown;
+  }
+}
+constexpr auto kThrown = static_cast<MSStatus>(INT32_MIN);
+std::string text_of(MSStatus status);  // how code from outside failed, for messages
+// Calls a function from outside that frees `user`; null: there is none.
+void free_outside(void (*destroy)(void*), void* user);
+
 // A kernel from outside, which `run_outside` finds by the attributes of its step: the address of this.
 struct OutsideKernel {
   MSDelegateKernel kernel{};
@@ -32,9 +86,7 @@ struct OutsideKernel {
   std::vector<MSDelegateTensor> inputs, outputs;
   std::vector<std::string> names;  // of both, which the tensors point to
   std::shared_ptr<void> owner;  // what must live longer
-  ~OutsideKernel() {
-    if (kernel.destroy) kernel.destroy(kernel.user);
-  }
+  ~OutsideKernel() { free_outside(kernel.destroy, kernel.user); }
 };
 int32_t run_outside(const myc_call* call);
 std::vector<uint8_t> attributes_of(const OutsideKernel* kernel);
@@ -43,9 +95,7 @@ MSDelegateTensor described(const Value& value, const std::string& name);
 // A delegate of a context, destroyed with the last model that uses it.
 struct Delegate {
   explicit Delegate(const MSDelegateCallbacks& given) : calls(given), name(given.name) {}
-  ~Delegate() {
-    if (calls.destroy) calls.destroy(calls.user);
-  }
+  ~Delegate() { free_outside(calls.destroy, calls.user); }
   Delegate(const Delegate&) = delete;
   Delegate& operator=(const Delegate&) = delete;
 

@@ -73,7 +73,8 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   made->plan.delegates = delegates_.empty() ? nullptr : &delegates_;
   made->plan.parallel = lanes_ != nullptr && !watched_;
   {
-    const std::lock_guard<std::mutex> lock(source_.planning);
+    const Planning planning(source_);
+    if (!planning) return planned_already();
     if (Status status = make(made.get()); !status) return status;
   }
   if (found != by_key_.end()) {

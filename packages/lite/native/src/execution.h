@@ -2,6 +2,7 @@
 #ifndef MYCELIA_LITE_EXECUTION_H_
 #define MYCELIA_LITE_EXECUTION_H_
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <list>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -52,8 +54,35 @@ struct Source {
   ModelFile file;
   Packs packs;
   std::map<size_t, Memory> updated;  // constants of the file that were replaced
-  std::mutex planning;  // held by who reads attributes or changes packs
+  std::mutex planning;  // held by who reads attributes or changes packs, through `Planning`
+  std::atomic<std::thread::id> planner{};  // who holds it
+  std::mutex sharing;  // held for what follows
+  int sessions = 0;
+  bool updating = false;  // constants are being replaced: no further session
 };
+
+// Holds `planning`, unless the thread has it already: a delegate that is asked for its nodes may use models of the same file.
+class Planning {
+ public:
+  explicit Planning(Source& source) : source_(source), held_(source.planner.load() != std::this_thread::get_id()) {
+    if (!held_) return;
+    source_.planning.lock();
+    source_.planner = std::this_thread::get_id();
+  }
+  ~Planning() {
+    if (!held_) return;
+    source_.planner = std::thread::id();
+    source_.planning.unlock();
+  }
+  Planning(const Planning&) = delete;
+  Planning& operator=(const Planning&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  Source& source_;
+  const bool held_;
+};
+inline Status planned_already() { return {kReentered, "the model's file is just being planned by this thread: a delegate's build cannot use it"}; }
 
 // A tensor with memory of its own, between subgraphs.
 struct Buffer {

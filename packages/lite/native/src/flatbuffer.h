@@ -99,6 +99,13 @@ class Table {
   }
 
   explicit operator bool() const { return reader_ != nullptr; }
+  const Reader& reader() const { return *reader_; }
+  // The same table, whose faults go to another reader of the same bytes.
+  Table with(Reader* reader) const {
+    Table same = *this;
+    same.reader_ = reader;
+    return same;
+  }
   bool has(uint16_t field) const { return offset(field) != 0; }
 
   template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 
 namespace mycelia::lite {
 
@@ -36,7 +37,10 @@ std::vector<std::vector<bool>> ancestors(const Order& order) {
 }
 
 Lanes::Lanes(int count, const Threads& threads) : threads_(threads) {
-  for (int lane = 1; lane < count; ++lane) workers_.emplace_back([this, lane] { work(lane); });
+  try {
+    for (int lane = 1; lane < count; ++lane) workers_.emplace_back([this, lane] { work(lane); });
+  } catch (const std::system_error&) {  // the system gives no more threads: those that there are do the work
+  }
 }
 
 Lanes::~Lanes() {

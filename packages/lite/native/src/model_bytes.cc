@@ -16,7 +16,7 @@ ModelBytes::~ModelBytes() {
 }
 
 Status ModelBytes::map(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is refused below, not waited for
   if (file < 0) return {kParameterInvalid, "cannot open '" + path + "': " + std::strerror(errno)};
   struct stat about {};
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) {

@@ -3,6 +3,7 @@
 #if defined(__linux__)
 #include <sched.h>
 #endif
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,9 @@ std::string trimmed(const std::string& text) {
 
 // The whole of a small file; C's functions, since those of C++ bring half a megabyte of locales.
 bool read_text(const std::string& path, std::string* text) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0) return false;
+  if (!S_ISREG(about.st_mode)) return errno = EINVAL, false;  // a pipe or device may have no end
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (!file) return false;
   char block[4096];

@@ -15,6 +15,8 @@ namespace mycelia::lite {
 
 struct Delegate;
 
+constexpr int32_t kMostLanes = 64;
+
 // A configuration by section and key.
 using Config = std::map<std::string, std::map<std::string, std::string>>;
 
@@ -31,7 +33,7 @@ struct Options {
   Config config;
 
   // Steps that run at the same time.
-  int32_t lanes() const { return std::min(threads, parallel ? std::max(inter_op, 2) : inter_op); }
+  int32_t lanes() const { return std::min({threads, parallel ? std::max(inter_op, 2) : inter_op, kMostLanes}); }
 };
 
 // `[section]` lines, `key=value` lines, `#` comments.

@@ -1,6 +1,7 @@
 #include "runner.h"
 
 #include <cstring>
+#include <utility>
 
 namespace mycelia::lite {
 
@@ -33,6 +34,8 @@ Status Runner::init(std::shared_ptr<Source> source, const Options& options, size
 
 Status Runner::predict(const std::vector<std::shared_ptr<Border>>& inputs, std::vector<std::shared_ptr<Border>>* outputs) {
   if (workers_.empty()) return {kParameterInvalid, "the runner is not initialized"};
+  thread_local const Runner* busy = nullptr;  // the runner that this thread predicts on
+  if (busy == this) return {kReentered, "a delegate that runs for the runner cannot call it: all workers may be waiting for that"};
   Session* worker;
   {
     std::unique_lock<std::mutex> lock(guard_);
@@ -43,7 +46,9 @@ Status Runner::predict(const std::vector<std::shared_ptr<Border>>& inputs, std::
   struct GiveBack {
     Runner& runner;
     Session* worker;
+    const Runner* const outer = std::exchange(busy, &runner);
     ~GiveBack() {
+      busy = outer;
       {
         const std::lock_guard<std::mutex> lock(runner.guard_);
         runner.free_.push_back(worker);
@@ -62,7 +67,9 @@ Status Runner::run(Session& worker, const std::vector<std::shared_ptr<Border>>& 
   std::vector<std::vector<int64_t>> shapes;
   for (size_t i = 0; i < own.size(); ++i) {
     const Border* given = inputs[i].get();
-    if (!given || !given->data || !given->made) return {kInputTensorWrong, "the tensor for input '" + own[i].name + "' has no elements, or was freed"};
+    if (!given) return {kInputTensorWrong, "the tensor for input '" + own[i].name + "' is NULL or was freed"};
+    const std::lock_guard<std::mutex> lock(given->guard);
+    if (!given->data || !given->made) return {kInputTensorWrong, "the tensor for input '" + own[i].name + "' has no elements"};
     if (given->type.dtype != own[i].type.dtype)
       return {kInputTensorWrong, "input '" + own[i].name + "' must be " + text_of(own[i].type) + ", but is " + text_of(given->type)};
     fits = fits && given->type.shape == own[i].type.shape;
@@ -72,11 +79,13 @@ Status Runner::run(Session& worker, const std::vector<std::shared_ptr<Border>>& 
     const std::vector<int64_t>& declared = inputs_[i]->type.shape;
     bool same = declared.size() == shapes[i].size();
     for (size_t d = 0; same && d < declared.size(); ++d) same = declared[d] < 0 || declared[d] == shapes[i][d];
-    if (!same) return {kInputTensorWrong, "input '" + own[i].name + "' must be " + text_of(inputs_[i]->type) + ", but is " + text_of(inputs[i]->type)};
+    if (!same)
+      return {kInputTensorWrong, "input '" + own[i].name + "' must be " + text_of(inputs_[i]->type) + ", but is " + text_of({own[i].type.dtype, shapes[i]})};
   }
   if (!fits)
     if (Status status = worker.resize(shapes); !status) return status;
-  for (size_t i = 0; i < own.size(); ++i) std::memcpy(own[i].data, inputs[i]->data, own[i].memory.size());
+  for (size_t i = 0; i < own.size(); ++i)
+    if (Status status = worker.copy_input(i, *inputs[i]); !status) return status;
   if (Status status = worker.predict(); !status) return status;
   for (const Border& output : worker.outputs()) {
     auto copy = std::make_shared<Border>();

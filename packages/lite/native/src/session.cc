@@ -24,6 +24,11 @@ Border described(const FileTensor& tensor, Session* session) {
   return border;
 }
 
+void set_made(Border* tensor, bool made) {
+  const std::lock_guard<std::mutex> lock(tensor->guard);
+  tensor->made = made;
+}
+
 }  // namespace
 
 // Copies what nodes compute to the tensors that are kept.
@@ -33,13 +38,15 @@ class Session::Recorder : public Observer {
   bool before(const FileNode& node, const NodeRun& run, const Describe& tensor) override { return !next_ || next_->before(node, run, tensor); }
   bool after(const FileNode& node, const NodeRun& run, const Describe& tensor) override {
     const auto kept = session_.kept_.find(static_cast<int>(&node - first_));
-    for (size_t i = 0; kept != session_.kept_.end() && i < kept->second.size(); ++i) copy(*tensor(run.outputs[i]), kept->second[i].get());
+    for (size_t i = 0; kept != session_.kept_.end() && i < kept->second.size(); ++i)
+      if (const myc_tensor* const made = tensor(run.outputs[i])) copy(*made, kept->second[i].get());
     return !next_ || next_->after(node, run, tensor);
   }
 
  private:
   // Without memory for it the tensor has no elements.
   static void copy(const myc_tensor& value, Border* tensor) {
+    const std::lock_guard<std::mutex> lock(tensor->guard);
     tensor->made = value.data != nullptr;  // what is inside of a delegate's nodes has no memory here
     if (!tensor->made) return;
     tensor->type = {value.dtype, {value.shape, value.shape + value.rank}};
@@ -58,7 +65,12 @@ class Session::Recorder : public Observer {
 Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   if (!kernels().isa()) return {kNotSupported, "this processor runs none of the library's kernels, or not those that MYCELIA_ISA names"};
   if (Status status = threads_.prepare(options); !status) return status;
-  source_ = std::move(source);
+  {
+    const std::lock_guard<std::mutex> lock(source->sharing);
+    if (source->updating) return {kReentered, "the weights of the model are just being replaced"};
+    ++source->sessions;
+    source_ = std::move(source);
+  }
   execution_ = std::make_unique<Execution>(*source_);
   execution_->set_lanes(lanes_ = options.lanes(), threads_);
   execution_->set_delegates(delegates_ = options.delegates);
@@ -88,6 +100,23 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
     states_.push_back(std::move(state));
   }
   return open ? Status() : resize(shapes);  // with open sizes the plan waits for resize
+}
+
+Session::~Session() {
+  if (!source_) return;
+  const std::lock_guard<std::mutex> lock(source_->sharing);
+  --source_->sessions;
+}
+
+Status Session::copy_input(size_t i, const Border& given) {
+  Border& own = inputs_[i];
+  if (&given == &own) return {};
+  const std::lock_guard<std::mutex> lock(given.guard);
+  if (given.type.dtype != own.type.dtype || given.type.shape != own.type.shape)
+    return {kInputTensorWrong, "input '" + own.name + "' must be " + text_of(own.type) + ", but is " + text_of(given.type)};
+  if (!given.made || !given.data) return {kInputTensorWrong, "tensor '" + given.name + "' for input '" + own.name + "' has no elements"};
+  std::memmove(own.data, given.data, own.memory.size());
+  return {};
 }
 
 Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
@@ -146,11 +175,13 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   stage_ = std::move(stage);
   rebound_ = false;
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    const std::lock_guard<std::mutex> lock(inputs_[i].guard);
     inputs_[i].memory = std::move(memories[i]);
     inputs_[i].data = inputs_[i].memory.data();
     inputs_[i].type = types[i];
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
+    const std::lock_guard<std::mutex> lock(outputs_[i].guard);
     outputs_[i].type = std::move(outputs[i].type);
     outputs_[i].memory = std::move(outputs[i].memory);
     outputs_[i].data = outputs_[i].memory.data();
@@ -195,15 +226,16 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
     if (Status status = execution_->prepare(types, &stage); !status) return status;
   }
   if (Status status = bind(stage); !status) return status;
-  for (Border& output : outputs_) output.made = false;
+  for (Border& output : outputs_) set_made(&output, false);
   for (auto& [node, tensors] : kept_)
-    for (auto& tensor : tensors) tensor->made = false;
+    for (auto& tensor : tensors) set_made(tensor.get(), false);
   const auto sink = [&](int output, const Type& type) -> uint8_t* {  // of an output that a later stage makes
     if (static_cast<size_t>(output) >= outputs_.size()) {
       State& state = states_[output - outputs_.size()];
       return type.dtype == state.type.dtype && type.shape == state.type.shape ? state.next.data() : nullptr;
     }
     Border& border = outputs_[output];
+    const std::lock_guard<std::mutex> lock(border.guard);
     if (!border.memory.data() || border.memory.size() != bytes_of(type)) {
       border.memory = Memory(bytes_of(type));
       border.data = border.memory.data();  // memory that a caller gave is of another size
@@ -214,7 +246,7 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
   Recorder recorder(*this, observer);
   const Status status = execution_->run(stage, sink, kept_.empty() ? observer : &recorder, times);
   execution_->watch(false);
-  for (Border& output : outputs_) output.made = bool(status);
+  for (Border& output : outputs_) set_made(&output, bool(status));
   for (State& state : states_)
     if (status && state.now.size()) std::memcpy(state.now.data(), state.next.data(), state.now.size());
   return status;
@@ -235,34 +267,61 @@ const std::vector<std::unique_ptr<Border>>* Session::keep(const std::string& nam
 }
 
 Status Session::update_weights(const std::vector<const Border*>& weights) {
-  if (source_.use_count() > 1) return {kNotSupported, "the weights are shared with other models: they cannot be updated"};
+  struct Updating {  // while it lives, no other model can be made of the file
+    Source& source;
+    const bool begun;
+    explicit Updating(Source& source) : source(source), begun(begin(source)) {}
+    ~Updating() {
+      const std::lock_guard<std::mutex> lock(source.sharing);
+      source.updating = source.updating && !begun;
+    }
+    static bool begin(Source& source) {
+      const std::lock_guard<std::mutex> lock(source.sharing);
+      return source.sessions == 1 && (source.updating = true);
+    }
+  } updating(*source_);
+  if (!updating.begun) return {kNotSupported, "the weights are shared with other models: they cannot be updated"};
   ModelFile& file = source_->file;
   std::map<size_t, Memory> made;
   for (const Border* given : weights) {
+    const std::lock_guard<std::mutex> lock(given->guard);
     size_t i = 0;
     while (i < file.tensors.size() && !(file.tensors[i].data && file.tensors[i].name == given->name)) ++i;
     if (i == file.tensors.size()) return {kParameterInvalid, "the model has no weight '" + given->name + "'"};
     const Type type{abi_dtype(file.tensors[i].dtype), file.tensors[i].shape};
     if (given->type.dtype != type.dtype || given->type.shape != type.shape)
       return {kParameterInvalid, "weight '" + given->name + "' must be " + text_of(type) + ", but is " + text_of(given->type)};
+    if (!given->made || !given->data) return {kParameterInvalid, "the tensor for weight '" + given->name + "' has no elements"};
     Memory copy(bytes_of(type));
     if (!copy.data()) return {kMemory, "no memory for weight '" + given->name + "'"};
     std::memcpy(copy.data(), given->data, bytes_of(type));
     made[i] = std::move(copy);
   }
+  std::map<size_t, FileTensor> before;
+  for (auto& [i, memory] : made) {
+    FileTensor& tensor = file.tensors[i];
+    before.emplace(i, tensor);
+    tensor.data = memory.data();
+    tensor.bytes = memory.size();
+    tensor.half = false;
+    tensor.panels = FileTensor::kNone;
+  }
+  const Status status = replan();
+  if (status) {
+    for (auto& [i, memory] : made) source_->updated[i] = std::move(memory);
+  } else {
+    for (auto& [i, tensor] : before) file.tensors[i] = std::move(tensor);
+    if (Status old = replan(); !old) return old;
+  }
+  return status;
+}
+
+Status Session::replan() {
   stage_.reset();
   execution_ = std::make_unique<Execution>(*source_);  // the old one's plans have constants that were computed of the old weights
   execution_->set_lanes(lanes_, threads_);
   execution_->set_delegates(delegates_);
   source_->packs.clear();
-  for (auto& [i, memory] : made) {
-    FileTensor& tensor = file.tensors[i];
-    tensor.data = memory.data();
-    tensor.bytes = memory.size();
-    tensor.half = false;
-    tensor.panels = FileTensor::kNone;
-    source_->updated[i] = std::move(memory);
-  }
   std::vector<std::vector<int64_t>> shapes;
   for (const Border& input : inputs_) shapes.push_back(input.type.shape);
   for (const auto& shape : shapes)

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@ namespace mycelia::lite {
 
 class Session;
 
+// A mutex of a tensor; a copy of the tensor has one of its own.
+struct Guard : std::mutex {
+  Guard() = default;
+  Guard(const Guard&) {}
+  Guard& operator=(const Guard&) { return *this; }
+};
+
 // A tensor as callers see it: an input or output of a model, one that a caller made, or one inside of a model.
 struct Border {
   std::string name;
@@ -29,10 +37,16 @@ struct Border {
   bool made = true;  // has elements that can be read: an output has none before its model ran
   bool of_model = false;  // name, type and shape are the model's
   Session* session = nullptr;  // whose input or output it is
+  // Held by who changes the tensor, or reads it without having its session alone.
+  mutable Guard guard;
 };
 
 class Session {
  public:
+  Session() = default;
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
   // `source` was read. Errors: those of its plan and of the options.
   Status open(std::shared_ptr<Source> source, const Options& options);
   const std::shared_ptr<Source>& source() const { return source_; }
@@ -40,6 +54,8 @@ class Session {
   std::vector<Border>& inputs() { return inputs_; }
   std::vector<Border>& outputs() { return outputs_; }
 
+  // Copies the elements of `given` to input i.  Errors: kInputTensorWrong: another type, or no elements.
+  Status copy_input(size_t i, const Border& given);
   // Plans for other input shapes; after a failure the model is as it was. An output whose shape depends on data has the
   // size -1 until the model ran.
   Status resize(const std::vector<std::vector<int64_t>>& shapes);
@@ -51,7 +67,7 @@ class Session {
   void rebind() { rebound_ = true; }
   // What a node computes, from the next run on; null if there is no such node. It belongs to the session.
   const std::vector<std::unique_ptr<Border>>* keep(const std::string& node);
-  // Other elements for constants, by name, with the types that they have.  Errors: kParameterInvalid; then nothing changes.
+  // Other elements for constants, by name, with the types that they have; after a failure the model is as it was.
   Status update_weights(const std::vector<const Border*>& weights);
   // One call at a time: false while another has it.
   bool enter() { return !running_.exchange(true, std::memory_order_acquire); }
@@ -61,6 +77,8 @@ class Session {
  private:
   class Recorder;
 
+  // New plans, as the constants are other ones.
+  Status replan();
   Status bind(const std::shared_ptr<Stage>& stage);
   // Fails unless what a run leaves in variables has their types.
   Status check_states(const Plan& plan) const;

@@ -23,8 +23,13 @@ Status Threads::prepare(const Options& options) {
   return pool_ ? Status() : Status{kMemory, "no memory for threads"};
 }
 
-Threads::Use::Use(const Threads& threads, int lane) {
+namespace {
+thread_local const Threads::Use* innermost = nullptr;
+}
+
+Threads::Use::Use(const Threads& threads, int lane) : outer_(innermost), threads_(threads) {
   (void)lane;
+  innermost = this;
   myc_cpu_use_pool(threads.pool_, threads.count_);
 #if defined(__linux__)
   if (threads.cores_.empty() || sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
@@ -36,7 +41,8 @@ Threads::Use::Use(const Threads& threads, int lane) {
 }
 
 Threads::Use::~Use() {
-  myc_cpu_use_pool(nullptr, 0);
+  innermost = outer_;
+  myc_cpu_use_pool(outer_ ? outer_->threads_.pool_ : nullptr, outer_ ? outer_->threads_.count_ : 0);
 #if defined(__linux__)
   if (bound_) sched_setaffinity(0, sizeof(before_), &before_);
 #endif

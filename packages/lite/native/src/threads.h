@@ -32,6 +32,8 @@ class Threads {
     Use& operator=(const Use&) = delete;
 
    private:
+    const Use* const outer_;  // of the same thread: a callback or delegate may run another model
+    const Threads& threads_;
 #if defined(__linux__)
     cpu_set_t before_;
     bool bound_ = false;

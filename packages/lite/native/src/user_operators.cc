@@ -13,9 +13,7 @@ namespace {
 // What was registered for a type, destroyed when nothing needs it any more.
 struct UserOperator {
   explicit UserOperator(const MSCustomOperator& given) : calls(given) {}
-  ~UserOperator() {
-    if (calls.destroy) calls.destroy(calls.user);
-  }
+  ~UserOperator() { free_outside(calls.destroy, calls.user); }
   UserOperator(const UserOperator&) = delete;
   UserOperator& operator=(const UserOperator&) = delete;
 
@@ -51,15 +49,16 @@ bool Planner::user_operator(const std::string& type) {
   if (!ok()) return true;
   struct Owner {  // what a kernel needs as long as it lives
     std::shared_ptr<UserOperator> registered;
-    MSDelegateNode node;
+    OfferedNode node;
   };
   const auto owner = std::make_shared<Owner>(Owner{found, {file_, *node_}});
-  MSDelegateNode& node = owner->node;
-  node.describe(plan_, inputs, std::vector<int>(node_->outputs.size(), -1));
+  const OfferedNode& node = owner->node;
+  node->describe(plan_, inputs, std::vector<int>(node_->outputs.size(), -1));
   std::vector<MSDataType> types(node_->outputs.size(), kMSDataTypeUnknown);
   std::vector<MSShapeInfo> shapes(node_->outputs.size());
-  if (const MSStatus status = found->calls.infer(found->calls.user, &node, types.data(), shapes.data(), shapes.size()); status != kMSStatusSuccess)
-    return fail(kInferFailed, who + " found no shapes: code " + std::to_string(status)), true;
+  const MSCustomOperator& calls = found->calls;
+  const MSStatus inferred = without_throwing([&] { return calls.infer(calls.user, node.handle(), types.data(), shapes.data(), shapes.size()); }, kThrown);
+  if (inferred != kMSStatusSuccess) return fail(kInferFailed, who + " found no shapes: it " + text_of(inferred)), true;
   for (size_t i = 0; i < shapes.size(); ++i) {
     Value value;
     value.type.dtype = abi_dtype(types[i]);
@@ -70,17 +69,18 @@ bool Planner::user_operator(const std::string& type) {
     if (!fits(value.type)) return true;
     outputs.push_back(add(std::move(value)));
   }
-  node.describe(plan_, inputs, outputs);
+  node->describe(plan_, inputs, outputs);
   const auto outside = std::make_shared<OutsideKernel>();
-  const MSStatus status = found->calls.create(found->calls.user, &node, &outside->kernel);
+  const MSStatus status = without_throwing([&] { return calls.create(calls.user, node.handle(), &outside->kernel); }, kThrown);
   if (status != kMSStatusSuccess) outside->kernel = {};  // nothing was made that would have to be destroyed
-  if (!outside->kernel.run) return fail(kNotSupported, who + " made no kernel: code " + std::to_string(status)), true;
+  if (!outside->kernel.run) return fail(kNotSupported, who + " made no kernel: it " + text_of(status)), true;
   outside->who = who;
   outside->owner = owner;
-  outside->names = node.input_names;
-  outside->names.insert(outside->names.end(), node.output_names.begin(), node.output_names.end());
-  outside->inputs = node.inputs;
-  outside->outputs = node.outputs;
+  outside->names = node->input_names;
+  outside->names.insert(outside->names.end(), node->output_names.begin(), node->output_names.end());
+  outside->inputs = node->inputs;
+  outside->outputs = node->outputs;
+  node->forget_tensors();
   for (size_t i = 0; i < inputs.size(); ++i) outside->inputs[i].name = outside->names[i].c_str();
   for (size_t i = 0; i < outputs.size(); ++i) outside->outputs[i].name = outside->names[inputs.size() + i].c_str();
   plan_.steps.push_back({run_outside, attributes_of(outside.get()), inputs, outputs, node_index_, "registered"});

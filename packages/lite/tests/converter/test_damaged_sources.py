@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mycelia_lite as mslite
 from mycelia import nn, ops
+from mycelia_lite.converter import ConversionError, convert
 
 from . import caffe_models, onnx_models, test_tflite_graphs, test_tflite_recurrent, tflite_models
 
@@ -102,3 +104,14 @@ def test_damaged_models_are_refused_or_converted(make, seed, tmp_path, write_min
     assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
     told, made = map(int, done.stdout.split())
     assert told + made == AT_ONCE and told > 5 and made > 0
+
+
+def test_sizes_beyond_32_bits_are_refused(tmp_path):
+    nodes = [onnx_models.node("Abs", "x", "a"), onnx_models.node("Reshape", "a rows", "y", name="wide")]
+    given = {"x": (np.dtype("float32"), (1 << 20, 1 << 13))}
+    path = onnx_models.write(
+        tmp_path / "m.onnx", onnx_models.model(nodes, given, "y", {"rows": np.array([-1])}, 18)
+    )
+    with pytest.raises(ConversionError, match=r"wide.* too large for a .ms file"):
+        convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
+    assert not (tmp_path / "m.ms").exists()

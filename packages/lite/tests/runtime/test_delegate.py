@@ -93,7 +93,12 @@ def test_a_delegate_that_fails_is_told_and_freed(write_mindir, tmp_path):
     subprocess.run(link, check=True, cwd=tmp_path)
     done = subprocess.run([tmp_path / "failing", path], capture_output=True, text=True)
     assert done.returncode == 0, (done.returncode, done.stdout)
-    refused, failed, destroyed = done.stdout.splitlines()
+    refused, failed, answer, changed, destroyed = done.stdout.splitlines()
     assert refused == "-1 the delegate none failed with code -7"
     assert failed.startswith("-303 node '") and failed.endswith("the delegate all failed with code -1")
-    assert destroyed == "12"
+    model = mslite.Model()
+    model.build_from_file(path)
+    model.get_inputs()[0].set_data_from_numpy(np.zeros((2, 4), np.float32))
+    assert np.float32(answer) == model.predict(model.get_inputs())[0].get_data_to_numpy()[0, 0] != 0
+    assert changed.endswith("the delegate shape changed the shape, type or place of its output 0")
+    assert destroyed == "24"

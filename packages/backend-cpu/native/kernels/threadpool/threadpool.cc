@@ -441,7 +441,7 @@ void myc_pool_destroy(myc_pool* pool) {
 void myc_cpu_use_pool(myc_pool* pool, int32_t threads) {
   Context& context = thread_context();
   context.pool = reinterpret_cast<Pool*>(pool);
-  context.threads = threads;
+  context.threads = threads > kMaxThreads ? kMaxThreads : threads;
 }
 
 void myc_cpu_set_deterministic(int32_t on) { deterministic.store(on != 0, std::memory_order_relaxed); }

@@ -3,6 +3,7 @@
 #define MYCELIA_LITE_C_API_BORDER_H_
 
 #include <atomic>
+#include <mutex>
 #include <new>
 
 #include "../handles.h"
@@ -31,19 +32,39 @@ MSStatus guarded(const Body& body) {
 class Handles {
  public:
   Handles() = default;
-  ~Handles() { clear(); }
+  ~Handles() {
+    if (!withdrawn_) withdraw_all();
+  }
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
   void add(std::shared_ptr<Border> tensor) { all_.push_back(publish(std::move(tensor))); }
-  void clear() {
+  // The list stays as it is: other threads may read it.
+  void withdraw_all() {
+    withdrawn_ = true;
     for (void* handle : all_) withdraw<Border>(handle);
-    all_.clear();
   }
   MSTensorHandleArray array() { return {all_.size(), all_.data()}; }
   const std::vector<MSTensorHandle>& all() const { return all_; }
 
  private:
   std::vector<MSTensorHandle> all_;
+  bool withdrawn_ = false;
+};
+
+// True while one call has it; a second one is refused, and never waits for itself.
+class Turn {
+ public:
+  explicit Turn(std::atomic<bool>& taken) : taken_(taken), ours_(!taken.exchange(true)) {}
+  ~Turn() {
+    if (ours_) taken_ = false;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  explicit operator bool() const { return ours_; }
+
+ private:
+  std::atomic<bool>& taken_;
+  const bool ours_;
 };
 
 struct Device {
@@ -63,6 +84,9 @@ MSStatus alone(Session& session, const Body& body) {
   } leave{session};
   return guarded(body);
 }
+
+// What a context, which may be NULL, and a configuration say.  Errors: kNullPointer: the context was freed.
+Status options_of(MSContextHandle context, const Config& config, Options* options);
 
 // Copies the tensors of a call that are not the model's own inputs to them.
 Status take_inputs(Session& session, const MSTensorHandleArray& given);

@@ -6,24 +6,42 @@ using namespace mycelia::lite;
 
 namespace {
 
+std::mutex guard;  // held by who reads or changes a context or a device description
+
 template <class Set>
 MSStatus change(MSContextHandle handle, const Set& set) {
   const auto context = find<Options>(handle);
   if (!context) return refused(kNullPointer, "the context is NULL or was freed");
-  return guarded([&] { return set(*context); });
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(guard);
+    return set(*context);
+  });
 }
 
 template <class T, class Get>
 T ask(MSContextHandle handle, T otherwise, const Get& get) {
   const auto context = find<Options>(handle);
-  return context ? get(*context) : otherwise;
+  if (!context) return refused(kNullPointer, "the context is NULL or was freed"), otherwise;
+  const std::lock_guard<std::mutex> lock(guard);
+  return get(*context);
 }
 
 template <class Set>
 MSStatus change_device(MSDeviceInfoHandle handle, const Set& set) {
   const auto device = find<Device>(handle);
   if (!device) return refused(kNullPointer, "the device description is NULL or was freed");
-  return guarded([&] { return set(*device); });
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(guard);
+    return set(*device);
+  });
+}
+
+template <class T, class Get>
+T ask_device(MSDeviceInfoHandle handle, T otherwise, const Get& get) {
+  const auto device = find<Device>(handle);
+  if (!device) return refused(kNullPointer, "the device description is NULL or was freed"), otherwise;
+  const std::lock_guard<std::mutex> lock(guard);
+  return get(*device);
 }
 
 Status at_least_one(const char* name, int32_t number) {
@@ -31,6 +49,22 @@ Status at_least_one(const char* name, int32_t number) {
 }
 
 }  // namespace
+
+namespace mycelia::lite {
+
+Status options_of(MSContextHandle handle, const Config& config, Options* options) {
+  const auto context = find<Options>(handle);
+  if (handle && !context) return {kNullPointer, "the context was freed"};
+  if (context) {
+    const std::lock_guard<std::mutex> lock(guard);
+    *options = *context;
+  }
+  for (const auto& [section, keys] : config)
+    for (const auto& [key, value] : keys) options->config[section][key] = value;
+  return {};
+}
+
+}  // namespace mycelia::lite
 
 MSContextHandle MSContextCreate(void) {
   void* made = nullptr;
@@ -75,8 +109,11 @@ MSStatus MSContextSetThreadAffinityCoreList(MSContextHandle context, const int32
   });
 }
 const int32_t* MSContextGetThreadAffinityCoreList(MSContextHandle context, size_t* core_num) {
-  if (core_num) *core_num = ask(context, size_t{0}, [](const Options& options) { return options.cores.size(); });
-  return ask(context, static_cast<const int32_t*>(nullptr), [](const Options& options) { return options.cores.data(); });
+  if (core_num) *core_num = 0;
+  return ask(context, static_cast<const int32_t*>(nullptr), [&](const Options& options) {
+    if (core_num) *core_num = options.cores.size();
+    return options.cores.data();
+  });
 }
 
 MSStatus MSContextSetEnableParallel(MSContextHandle context, bool is_parallel) {
@@ -136,29 +173,25 @@ void MSDeviceInfoDestroy(MSDeviceInfoHandle* device_info) {
   *device_info = nullptr;
 }
 MSDeviceType MSDeviceInfoGetDeviceType(MSDeviceInfoHandle device_info) {
-  const auto device = find<Device>(device_info);
-  return device ? device->type : kMSDeviceTypeInvalid;
+  return ask_device(device_info, kMSDeviceTypeInvalid, [](const Device& device) { return device.type; });
 }
 MSStatus MSDeviceInfoSetProvider(MSDeviceInfoHandle device_info, const char* provider) {
   return change_device(device_info, [&](Device& device) { return device.provider = provider ? provider : "", Status(); });
 }
 const char* MSDeviceInfoGetProvider(MSDeviceInfoHandle device_info) {
-  const auto device = find<Device>(device_info);
-  return device ? device->provider.c_str() : nullptr;
+  return ask_device(device_info, static_cast<const char*>(nullptr), [](const Device& device) { return device.provider.c_str(); });
 }
 MSStatus MSDeviceInfoSetProviderDevice(MSDeviceInfoHandle device_info, const char* name) {
   return change_device(device_info, [&](Device& device) { return device.provider_device = name ? name : "", Status(); });
 }
 const char* MSDeviceInfoGetProviderDevice(MSDeviceInfoHandle device_info) {
-  const auto device = find<Device>(device_info);
-  return device ? device->provider_device.c_str() : nullptr;
+  return ask_device(device_info, static_cast<const char*>(nullptr), [](const Device& device) { return device.provider_device.c_str(); });
 }
 MSStatus MSDeviceInfoSetEnableFP16(MSDeviceInfoHandle device_info, bool is_fp16) {
   return change_device(device_info, [&](Device& device) { return device.fp16 = is_fp16, Status(); });
 }
 bool MSDeviceInfoGetEnableFP16(MSDeviceInfoHandle device_info) {
-  const auto device = find<Device>(device_info);
-  return device && device->fp16;
+  return ask_device(device_info, false, [](const Device& device) { return device.fp16; });
 }
 MSStatus MSDeviceInfoSetFrequency(MSDeviceInfoHandle device_info, int frequency) {
   return change_device(device_info, [&](Device& device) {
@@ -167,6 +200,5 @@ MSStatus MSDeviceInfoSetFrequency(MSDeviceInfoHandle device_info, int frequency)
   });
 }
 int MSDeviceInfoGetFrequency(MSDeviceInfoHandle device_info) {
-  const auto device = find<Device>(device_info);
-  return device ? device->frequency : -1;
+  return ask_device(device_info, -1, [](const Device& device) { return device.frequency; });
 }

@@ -1,5 +1,6 @@
 // What a model takes: times of runs and of nodes, memory, how it was built.
 #include <chrono>
+#include <cstdint>
 
 #include "../kernels.h"
 #include "../memory_plan.h"
@@ -17,7 +18,7 @@ template <class Body>
 MSStatus measured(MSModelHandle handle, const Body& body) {
   const auto model = find<Model>(handle);
   if (!model) return refused(kNullPointer, "the model is NULL or was freed");
-  if (!model->session) return refused(kParameterInvalid, "the model is not built");
+  if (!model->built) return refused(kParameterInvalid, "the model is not built");
   return alone(*model->session, [&] { return body(*model); });
 }
 
@@ -25,6 +26,7 @@ MSStatus measured(MSModelHandle handle, const Body& body) {
 
 MSStatus MSModelTimeRuns(MSModelHandle handle, size_t warm_up, size_t loops, double* milliseconds) {
   if (loops && !milliseconds) return refused(kNullPointer, "milliseconds is NULL");
+  if (warm_up > SIZE_MAX - loops) return refused(kParameterInvalid, "warm_up and loops are too many together");
   return measured(handle, [&](Model& model) {
     for (size_t i = 0; i < warm_up + loops; ++i) {
       const Clock::time_point begin = Clock::now();
@@ -70,7 +72,8 @@ const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
     } else if (wanted == "memory_plan") {
       model.info[wanted] = session.plan() ? memory_plan(*session.plan(), session.source()->file.nodes) : "";
     } else if (wanted == "weight_bytes" || wanted == "packed_bytes") {
-      const std::lock_guard<std::mutex> lock(session.source()->planning);
+      const Planning planning(*session.source());
+      if (!planning) return planned_already();
       uint64_t bytes = 0;
       if (wanted == "weight_bytes") {
         for (const FileTensor& tensor : session.source()->file.tensors) bytes += tensor.data ? tensor.bytes : 0;

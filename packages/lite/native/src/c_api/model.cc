@@ -19,18 +19,22 @@ template <class Open>
 MSStatus build(MSModelHandle handle, MSModelType type, MSContextHandle context, const Open& open) {
   const auto model = find<Model>(handle);
   if (!model) return refused(kNullPointer, "the model is NULL or was freed");
-  const auto options = find<Options>(context);
-  if (context && !options) return refused(kNullPointer, "the context was freed");
+  if (context && !find<Options>(context)) return refused(kNullPointer, "the context was freed");
   if (type != kMSModelTypeMindIRLite && type != kMSModelTypeMindIR)
     return refused(kNotSupported, "model type " + std::to_string(type) + " cannot be loaded: expected 4, MindIR_Lite");
   return guarded([&] {
-    const std::lock_guard<std::mutex> lock(model->building);
-    if (model->session) return Status(kParameterInvalid, "the model is built already: create another one");
+    const Turn turn(model->building);
+    if (!turn) return Status(kReentered, "the model is just being built");
+    if (model->built) return Status(kParameterInvalid, "the model is built already: create another one");
     std::shared_ptr<Source> source;
     if (Status status = open(&source); !status) return status;
-    Options chosen = options ? *options : Options();
-    for (const auto& [section, keys] : model->config)
-      for (const auto& [key, value] : keys) chosen.config[section][key] = value;
+    Config config;
+    {
+      const std::lock_guard<std::mutex> lock(model->settings);
+      config = model->config;
+    }
+    Options chosen;
+    if (Status status = options_of(context, config, &chosen); !status) return status;
     return build_model(model, std::move(source), chosen);
   });
 }
@@ -44,13 +48,21 @@ template <class Body>
 MSStatus built(MSModelHandle handle, const Body& body) {
   const auto model = find<Model>(handle);
   if (!model) return refused(kNullPointer, "the model is NULL or was freed");
-  if (!model->session) return refused(kParameterInvalid, "the model is not built");
+  if (!model->built) return refused(kParameterInvalid, "the model is not built");
   return alone(*model->session, [&] { return body(*model); });
+}
+
+// The model, if it has inputs and outputs.
+std::shared_ptr<Model> borders_of(MSModelHandle handle) {
+  auto model = find<Model>(handle);
+  if (!model) return refused(kNullPointer, "the model is NULL or was freed"), nullptr;
+  if (!model->built) return refused(kParameterInvalid, "the model is not built"), nullptr;
+  return model;
 }
 
 MSTensorHandle named(const Handles& tensors, const char* name) {
   for (const MSTensorHandle t : tensors.all())
-    if (name && find<Border>(t)->name == name) return t;
+    if (const auto tensor = find<Border>(t); name && tensor && tensor->name == name) return t;
   refused(kParameterInvalid, std::string("the model has no tensor '") + (name ? name : "") + "' there");
   return nullptr;
 }
@@ -73,7 +85,11 @@ class CallBacks : public Observer {
     add(&in, node.inputs, run.inputs, tensor, true);
     add(&out, node.outputs, run.outputs, tensor, ran);
     const std::string name(node.name), type = name_of_operator(node.kind);
-    return callback(user_, in.array(), out.array(), {name.c_str(), type.c_str()});
+    try {
+      return callback(user_, in.array(), out.array(), {name.c_str(), type.c_str()});
+    } catch (...) {  // of a caller that is written in C++
+      return false;
+    }
   }
   void add(Handles* handles, const std::vector<uint32_t>& tensors, const std::vector<int>& values, const Describe& tensor, bool made) {
     for (size_t i = 0; i < values.size() && i < tensors.size(); ++i) {
@@ -145,10 +161,13 @@ Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> 
   if (Status status = check_plan(*source, options, &precision); !status) return status;
   auto session = std::make_unique<Session>();
   if (Status status = session->open(std::move(source), options); !status) return status;
+  const std::lock_guard<std::mutex> lock(model->publishing);
+  if (model->freed) return {kNullPointer, "the model was freed while it was built"};
   model->info["precision"] = precision;
   model->session = std::move(session);
   for (Border& border : model->session->inputs()) model->inputs.add(of_model(model, &border));
   for (Border& border : model->session->outputs()) model->outputs.add(of_model(model, &border));
+  model->built = true;
   return {};
 }
 
@@ -161,14 +180,9 @@ Status take_inputs(Session& session, const MSTensorHandleArray& given) {
   for (size_t i = 0; i < own.size(); ++i) {
     tensors[i] = find<Border>(given.handle_list[i]);
     if (!tensors[i]) return {kNullPointer, "input " + std::to_string(i) + " is NULL or was freed"};
-    const Border& one = *tensors[i];
-    if (&one == &own[i]) continue;
-    if (one.type.dtype != own[i].type.dtype || one.type.shape != own[i].type.shape)
-      return {kInputTensorWrong, "input '" + own[i].name + "' must be " + text_of(own[i].type) + ", but is " + text_of(one.type)};
-    if (!one.made || !one.data) return {kInputTensorWrong, "tensor '" + one.name + "' for input '" + own[i].name + "' has no elements"};
   }
   for (size_t i = 0; i < own.size(); ++i)
-    if (tensors[i].get() != &own[i]) std::memmove(own[i].data, tensors[i]->data, own[i].memory.size());
+    if (Status status = session.copy_input(i, *tensors[i]); !status) return status;
   return {};
 }
 
@@ -191,9 +205,11 @@ MSModelHandle MSModelCreate(void) {
 void MSModelDestroy(MSModelHandle* handle) {
   if (!handle) return;
   if (const auto model = withdraw<Model>(*handle)) {
-    model->inputs.clear();  // their handles keep the model alive
-    model->outputs.clear();
-    model->nodes.clear();
+    const std::lock_guard<std::mutex> lock(model->publishing);
+    model->freed = true;
+    model->inputs.withdraw_all();  // they keep the model alive
+    model->outputs.withdraw_all();
+    for (auto& [name, handles] : model->nodes) handles.withdraw_all();
   }
   *handle = nullptr;
 }
@@ -204,8 +220,8 @@ MSStatus MSModelLoadConfig(MSModelHandle handle, const char* config_path) {
   return guarded([&] {
     Config config;
     if (Status status = read_config(config_path, &config); !status) return status;
-    const std::lock_guard<std::mutex> lock(model->building);
-    if (model->session) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
+    const std::lock_guard<std::mutex> lock(model->settings);
+    if (model->building || model->built) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
     for (const auto& [section, keys] : config)
       for (const auto& [key, value] : keys) model->config[section][key] = value;
     return Status();
@@ -216,8 +232,8 @@ MSStatus MSModelUpdateConfig(MSModelHandle handle, const char* section, const ch
   if (!model || !section || !key || !value) return refused(kNullPointer, "the model, section, key or value is NULL, or the model was freed");
   return guarded([&] {
     if (Status status = check_config(section, key, value); !status) return status;
-    const std::lock_guard<std::mutex> lock(model->building);
-    if (model->session) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
+    const std::lock_guard<std::mutex> lock(model->settings);
+    if (model->building || model->built) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
     return model->config[section][key] = value, Status();
   });
 }
@@ -269,7 +285,7 @@ MSStatus MSModelBuildEncrypted(MSModelHandle model, const void* model_data, size
 MSStatus MSModelBuildFromModel(MSModelHandle model, MSModelHandle other, MSContextHandle context) {
   const auto from = find<Model>(other);
   if (!from) return refused(kNullPointer, "the other model is NULL or was freed");
-  if (!from->session) return refused(kParameterInvalid, "the other model is not built");
+  if (!from->built) return refused(kParameterInvalid, "the other model is not built");
   return build(model, kMSModelTypeMindIRLite, context, [&](std::shared_ptr<Source>* source) { return *source = from->session->source(), Status(); });
 }
 
@@ -319,19 +335,19 @@ MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, MSTenso
 }
 
 MSTensorHandleArray MSModelGetInputs(MSModelHandle handle) {
-  const auto model = find<Model>(handle);
+  const auto model = borders_of(handle);
   return model ? model->inputs.array() : MSTensorHandleArray{0, nullptr};
 }
 MSTensorHandleArray MSModelGetOutputs(MSModelHandle handle) {
-  const auto model = find<Model>(handle);
+  const auto model = borders_of(handle);
   return model ? model->outputs.array() : MSTensorHandleArray{0, nullptr};
 }
 MSTensorHandle MSModelGetInputByTensorName(MSModelHandle handle, const char* tensor_name) {
-  const auto model = find<Model>(handle);
+  const auto model = borders_of(handle);
   return model ? named(model->inputs, tensor_name) : nullptr;
 }
 MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle handle, const char* tensor_name) {
-  const auto model = find<Model>(handle);
+  const auto model = borders_of(handle);
   return model ? named(model->outputs, tensor_name) : nullptr;
 }
 
@@ -341,6 +357,8 @@ MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle handle, const char
   built(handle, [&](Model& own) {
     const auto* tensors = node_name ? own.session->keep(node_name) : nullptr;
     if (!tensors) return Status(kParameterInvalid, std::string("the model has no node '") + (node_name ? node_name : "") + "'");
+    const std::lock_guard<std::mutex> lock(own.publishing);
+    if (own.freed) return Status(kNullPointer, "the model was freed");
     Handles& handles = own.nodes[node_name];
     if (handles.all().empty())
       for (const auto& tensor : *tensors) handles.add(of_model(model, tensor.get()));
@@ -357,7 +375,7 @@ MSStatus MSModelUpdateWeights(MSModelHandle handle, MSTensorHandleArray weights)
     std::vector<const Border*> tensors;
     for (size_t i = 0; i < weights.handle_num; ++i) {
       given.push_back(find<Border>(weights.handle_list[i]));
-      if (!given.back() || !given.back()->data) return Status(kNullPointer, "weight " + std::to_string(i) + " is NULL, freed or without elements");
+      if (!given.back()) return Status(kNullPointer, "weight " + std::to_string(i) + " is NULL or was freed");
       tensors.push_back(given.back().get());
     }
     return model.session->update_weights(tensors);

@@ -9,10 +9,14 @@
 namespace mycelia::lite {
 
 struct Model {
-  std::mutex building;
+  std::atomic<bool> building{false};
+  std::mutex settings;  // held by who reads or changes the configuration
   Config config;
-  std::unique_ptr<Session> session;  // null until it is built
+  std::atomic<bool> built{false};  // then these stay as they are
+  std::unique_ptr<Session> session;
   Handles inputs, outputs;
+  std::mutex publishing;  // held by who makes or withdraws handles of tensors
+  bool freed = false;  // its handle is: tensors get no handles any more, since those would keep it
   std::map<std::string, Handles> nodes;  // kept outputs, by node
   std::map<std::string, std::string> info;
   std::vector<std::string> node_names, node_types;  // that a profile points to

@@ -7,12 +7,23 @@ using namespace mycelia::lite;
 namespace {
 
 struct RunnerObject {
-  std::mutex building;
+  std::atomic<bool> building{false};
+  std::mutex settings;  // held by who reads or changes the configuration
   Config config;
+  std::atomic<bool> ready{false};  // then these stay as they are
   Runner runner;
   Handles inputs, outputs;
-  bool ready = false;
 };
+
+constexpr int32_t kMostWorkers = 1024;
+
+// The runner, if it is initialized.
+std::shared_ptr<RunnerObject> ready_runner(MSRunnerHandle handle) {
+  auto runner = find<RunnerObject>(handle);
+  if (!runner) return refused(kNullPointer, "the runner is NULL or was freed"), nullptr;
+  if (!runner->ready) return refused(kParameterInvalid, "the runner is not initialized"), nullptr;
+  return runner;
+}
 
 }  // namespace
 
@@ -32,25 +43,30 @@ MSStatus MSRunnerUpdateConfig(MSRunnerHandle handle, const char* section, const 
   if (!runner || !section || !key || !value) return refused(kNullPointer, "the runner, section, key or value is NULL, or the runner was freed");
   return guarded([&] {
     if (Status status = check_config(section, key, value); !status) return status;
-    const std::lock_guard<std::mutex> lock(runner->building);
+    const std::lock_guard<std::mutex> lock(runner->settings);
+    if (runner->building || runner->ready) return Status(kParameterInvalid, "the runner is initialized already: a configuration comes before");
     return runner->config[section][key] = value, Status();
   });
 }
 
 MSStatus MSRunnerInit(MSRunnerHandle handle, const char* model_path, MSContextHandle context, int32_t workers_num) {
   const auto runner = find<RunnerObject>(handle);
-  const auto options = find<Options>(context);
   if (!runner || !model_path) return refused(kNullPointer, "the runner or model_path is NULL, or the runner was freed");
-  if (context && !options) return refused(kNullPointer, "the context was freed");
-  if (workers_num < 1) return refused(kParameterInvalid, "workers_num must be at least 1, but got " + std::to_string(workers_num));
+  if (workers_num < 1 || workers_num > kMostWorkers)
+    return refused(kParameterInvalid, "workers_num must be 1 to " + std::to_string(kMostWorkers) + ", but got " + std::to_string(workers_num));
   return guarded([&] {
-    const std::lock_guard<std::mutex> lock(runner->building);
+    const Turn turn(runner->building);
+    if (!turn) return Status(kReentered, "the runner is just being initialized");
     if (runner->ready) return Status(kParameterInvalid, "the runner is initialized already: create another one");
+    Config config;
+    {
+      const std::lock_guard<std::mutex> lock(runner->settings);
+      config = runner->config;
+    }
+    Options chosen;
+    if (Status status = options_of(context, config, &chosen); !status) return status;
     std::shared_ptr<Source> source;
     if (Status status = read_source(model_path, &source); !status) return status;
-    Options chosen = options ? *options : Options();
-    for (const auto& [section, keys] : runner->config)
-      for (const auto& [key, value] : keys) chosen.config[section][key] = value;
     if (Status status = check_plan(*source, chosen, nullptr); !status) return status;
     if (Status status = runner->runner.init(std::move(source), chosen, static_cast<size_t>(workers_num)); !status) return status;
     for (const auto& input : runner->runner.inputs()) runner->inputs.add(input);
@@ -61,11 +77,11 @@ MSStatus MSRunnerInit(MSRunnerHandle handle, const char* model_path, MSContextHa
 }
 
 MSTensorHandleArray MSRunnerGetInputs(MSRunnerHandle handle) {
-  const auto runner = find<RunnerObject>(handle);
+  const auto runner = ready_runner(handle);
   return runner ? runner->inputs.array() : MSTensorHandleArray{0, nullptr};
 }
 MSTensorHandleArray MSRunnerGetOutputs(MSRunnerHandle handle) {
-  const auto runner = find<RunnerObject>(handle);
+  const auto runner = ready_runner(handle);
   return runner ? runner->outputs.array() : MSTensorHandleArray{0, nullptr};
 }
 

@@ -17,7 +17,18 @@ MSStatus change(MSTensorHandle handle, const char* what, const Set& set) {
   const auto tensor = find<Border>(handle);
   if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed");
   if (tensor->of_model) return refused(kParameterInvalid, std::string("the ") + what + " of tensor '" + tensor->name + "' is its model's");
-  return guarded([&] { return set(*tensor); });
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(tensor->guard);
+    return set(*tensor);
+  });
+}
+
+template <class T, class Get>
+T ask(MSTensorHandle handle, T otherwise, const Get& get) {
+  const auto tensor = find<Border>(handle);
+  if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed"), otherwise;
+  const std::lock_guard<std::mutex> lock(tensor->guard);
+  return get(*tensor);
 }
 
 // Gives the tensor zeros of another type; a reference refers to nothing then.
@@ -48,13 +59,14 @@ Status refer(Border* tensor, void* data) {
   return {};
 }
 
+uint8_t* elements(const Border& tensor) {
+  if (!tensor.made) return refused(kParameterInvalid, "tensor '" + tensor.name + "' has no elements: its model has not run since it was built or resized"), nullptr;
+  if (!tensor.data && tensor.reference) return refused(kParameterInvalid, "tensor '" + tensor.name + "' refers to no elements"), nullptr;
+  if (!tensor.data) refused(kInferLater, "tensor '" + tensor.name + "' has open sizes: resize its model first");
+  return tensor.data;
+}
 uint8_t* elements(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed"), nullptr;
-  if (!tensor->made) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no elements: its model has not run since it was built or resized"), nullptr;
-  if (!tensor->data && tensor->reference) return refused(kParameterInvalid, "tensor '" + tensor->name + "' refers to no elements"), nullptr;
-  if (!tensor->data) refused(kInferLater, "tensor '" + tensor->name + "' has open sizes: resize its model first");
-  return tensor->data;
+  return ask(handle, static_cast<uint8_t*>(nullptr), [](const Border& tensor) { return elements(tensor); });
 }
 
 }  // namespace
@@ -94,11 +106,19 @@ void MSTensorDestroy(MSTensorHandle* tensor) {
   *tensor = nullptr;
 }
 MSTensorHandle MSTensorClone(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  const void* const data = elements(handle);
-  if (!tensor || !data) return nullptr;
-  const MSTensorHandle made = MSTensorCreate(tensor->name.c_str(), MSTensorGetDataType(handle), tensor->type.shape.data(), tensor->type.shape.size(), data, bytes_of(tensor->type));
-  if (made) find<Border>(made)->format = tensor->format;
+  MSTensorHandle made = nullptr;
+  ask(handle, false, [&](const Border& tensor) {
+    const uint8_t* const data = elements(tensor);
+    return data && guarded([&] {
+      auto copy = std::make_shared<Border>();
+      if (Status status = retype(copy.get(), tensor.type); !status) return status;
+      std::memcpy(copy->data, data, copy->memory.size());
+      copy->name = tensor.name;
+      copy->format = tensor.format;
+      made = publish(std::move(copy));
+      return Status();
+    }) == kMSStatusSuccess;
+  });
   return made;
 }
 
@@ -106,8 +126,7 @@ MSStatus MSTensorSetName(MSTensorHandle tensor, const char* name) {
   return change(tensor, "name", [&](Border& border) { return border.name = name ? name : "", Status(); });
 }
 const char* MSTensorGetName(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  return tensor ? tensor->name.c_str() : nullptr;
+  return ask(handle, static_cast<const char*>(nullptr), [](const Border& tensor) { return tensor.name.c_str(); });
 }
 MSStatus MSTensorSetDataType(MSTensorHandle tensor, MSDataType type) {
   return change(tensor, "data type", [&](Border& border) {
@@ -115,8 +134,7 @@ MSStatus MSTensorSetDataType(MSTensorHandle tensor, MSDataType type) {
   });
 }
 MSDataType MSTensorGetDataType(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  return tensor ? static_cast<MSDataType>(file_dtype(tensor->type.dtype)) : kMSDataTypeUnknown;
+  return ask(handle, kMSDataTypeUnknown, [](const Border& tensor) { return static_cast<MSDataType>(file_dtype(tensor.type.dtype)); });
 }
 MSStatus MSTensorSetShape(MSTensorHandle tensor, const int64_t* shape, size_t shape_num) {
   return change(tensor, "shape", [&](Border& border) {
@@ -124,35 +142,35 @@ MSStatus MSTensorSetShape(MSTensorHandle tensor, const int64_t* shape, size_t sh
   });
 }
 const int64_t* MSTensorGetShape(MSTensorHandle handle, size_t* shape_num) {
-  const auto tensor = find<Border>(handle);
-  if (shape_num) *shape_num = tensor ? tensor->type.shape.size() : 0;
-  return tensor ? tensor->type.shape.data() : nullptr;
+  if (shape_num) *shape_num = 0;
+  return ask(handle, static_cast<const int64_t*>(nullptr), [&](const Border& tensor) {
+    if (shape_num) *shape_num = tensor.type.shape.size();
+    return tensor.type.shape.data();
+  });
 }
 MSStatus MSTensorSetFormat(MSTensorHandle tensor, MSFormat format) {
   return change(tensor, "format", [&](Border& border) { return border.format = format, Status(); });
 }
 MSFormat MSTensorGetFormat(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  return tensor ? static_cast<MSFormat>(tensor->format) : kMSFormatNHWC;
+  return ask(handle, kMSFormatNHWC, [](const Border& tensor) { return static_cast<MSFormat>(tensor.format); });
 }
 MSStatus MSTensorSetData(MSTensorHandle handle, void* data) {
   const auto tensor = find<Border>(handle);
   if (!tensor) return refused(kNullPointer, "the tensor is NULL or was freed");
-  if (!tensor->memory.data() && !tensor->reference) return refused(kParameterInvalid, "tensor '" + tensor->name + "' has no memory yet: resize its model first");
-  if (tensor->of_model && !tensor->session) return refused(kParameterInvalid, "tensor '" + tensor->name + "' is inside of its model");
-  if (!tensor->session) return guarded([&] { return refer(tensor.get(), data); });
-  return alone(*tensor->session, [&] {
-    tensor->session->rebind();
+  const auto set = [&] {
+    const std::lock_guard<std::mutex> lock(tensor->guard);
+    if (tensor->of_model && !tensor->session) return Status(kParameterInvalid, "tensor '" + tensor->name + "' is inside of its model");
+    if (!tensor->memory.data() && !tensor->reference) return Status(kParameterInvalid, "tensor '" + tensor->name + "' has no memory yet: resize its model first");
+    if (tensor->session) tensor->session->rebind();
     return refer(tensor.get(), data);
-  });
+  };
+  return tensor->session ? alone(*tensor->session, set) : guarded(set);
 }
 const void* MSTensorGetData(MSTensorHandle tensor) { return elements(tensor); }
 void* MSTensorGetMutableData(MSTensorHandle tensor) { return elements(tensor); }
 int64_t MSTensorGetElementNum(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  return tensor ? element_count(tensor->type.shape) : 0;
+  return ask(handle, int64_t{0}, [](const Border& tensor) { return element_count(tensor.type.shape); });
 }
 size_t MSTensorGetDataSize(MSTensorHandle handle) {
-  const auto tensor = find<Border>(handle);
-  return tensor ? bytes_of(tensor->type) : 0;
+  return ask(handle, size_t{0}, [](const Border& tensor) { return bytes_of(tensor.type); });
 }

@@ -250,8 +250,15 @@ class Writer:
             if obstacles.are_collected():
                 self._try(node, self._rules)
             else:
-                self._rules[node.op.name](self, node)
+                self._write_node(node, self._rules)
         return inputs
+
+    def _write_node(self, node: Node, rules) -> None:
+        """Write a node by its op's rule. Errors: ConversionError, also for numbers that no file can hold."""
+        try:
+            rules[node.op.name](self, node)
+        except OverflowError as error:  # a file has sizes, places and axes of 32 bits
+            raise self.fail(f"a size or attribute is too large for a .ms file: {error}") from error
 
     def _described(self, name: str, inputs: list[int], outputs: list[int]) -> Table:
         """The table of the subgraph that was written last."""
@@ -288,7 +295,7 @@ class Writer:
         try:
             if node.op.name not in rules:
                 raise self.fail("Lite has no operator for it yet", Code.NOT_FIND_OP)
-            rules[node.op.name](self, node)
+            self._write_node(node, rules)
         except ConversionError as error:
             obstacles.note(error)
 

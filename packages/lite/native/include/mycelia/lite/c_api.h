@@ -1,7 +1,8 @@
 /* The C interface of the Lite runtime: C99, the one border under all bindings. Names are those of MindSpore Lite's C API.
  *
  * Every function that can fail returns an MSStatus; MSGetLastError says the reason in words. Handles that a model gives belong to
- * it. Handles that are NULL, freed or of another kind are refused, not followed. Models are independent of one another and may
+ * it. Handles that are NULL, freed or of another kind are refused, not followed;
+ * what points into one holds until it is freed or changed. Models are independent of one another and may
  * run at the same time; one model runs once at a time: a second call meanwhile is refused with kMSStatusLiteReentrantError.
  */
 #ifndef MYCELIA_LITE_C_API_H_
@@ -21,6 +22,13 @@
 extern "C" {
 #endif
 
+/* In C++, too, an enum has every value that a caller may pass by mistake. */
+#ifdef __cplusplus
+#define MS_ENUM : int
+#else
+#define MS_ENUM
+#endif
+
 typedef void* MSModelHandle;
 typedef void* MSTensorHandle;
 typedef void* MSContextHandle;
@@ -38,7 +46,7 @@ typedef struct MSShapeInfo {
   int64_t shape[MS_MAX_SHAPE_NUM];
 } MSShapeInfo;
 
-typedef enum MSStatus {
+typedef enum MSStatus MS_ENUM {
   kMSStatusSuccess = 0,
   kMSStatusLiteError = -1,
   kMSStatusLiteNullptr = -2,
@@ -55,9 +63,9 @@ typedef enum MSStatus {
   kMSStatusLiteInferInvalid = -501
 } MSStatus;
 
-typedef enum MSModelType { kMSModelTypeMindIR = 0, kMSModelTypeMindIRLite = 4, kMSModelTypeInvalid = -1 } MSModelType;
+typedef enum MSModelType MS_ENUM { kMSModelTypeMindIR = 0, kMSModelTypeMindIRLite = 4, kMSModelTypeInvalid = -1 } MSModelType;
 
-typedef enum MSDataType {
+typedef enum MSDataType MS_ENUM {
   kMSDataTypeUnknown = 0,
   kMSDataTypeNumberTypeBool = 30,
   kMSDataTypeNumberTypeInt8 = 32,
@@ -73,13 +81,13 @@ typedef enum MSDataType {
   kMSDataTypeNumberTypeFloat64 = 44
 } MSDataType;
 
-typedef enum MSFormat {
+typedef enum MSFormat MS_ENUM {
   kMSFormatNCHW = 0, kMSFormatNHWC = 1, kMSFormatNHWC4 = 2, kMSFormatHWKC = 3, kMSFormatHWCK = 4, kMSFormatKCHW = 5, kMSFormatCKHW = 6,
   kMSFormatKHWC = 7, kMSFormatCHWK = 8, kMSFormatHW = 9, kMSFormatHW4 = 10, kMSFormatNC = 11, kMSFormatNC4 = 12, kMSFormatNC4HW4 = 13,
   kMSFormatNCDHW = 15, kMSFormatNWC = 16, kMSFormatNCW = 17, kMSFormatNC8HW8 = 18
 } MSFormat;
 
-typedef enum MSDeviceType { kMSDeviceTypeCPU = 0, kMSDeviceTypeGPU = 1, kMSDeviceTypeKirinNPU = 2, kMSDeviceTypeInvalid = 100 } MSDeviceType;
+typedef enum MSDeviceType MS_ENUM { kMSDeviceTypeCPU = 0, kMSDeviceTypeGPU = 1, kMSDeviceTypeKirinNPU = 2, kMSDeviceTypeInvalid = 100 } MSDeviceType;
 
 /* A node that is about to run or has run. */
 typedef struct MSCallBackParamC {
