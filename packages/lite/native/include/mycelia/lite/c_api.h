@@ -1,9 +1,10 @@
 /* The C interface of the Lite runtime: C99, the one border under all bindings. Names are those of MindSpore Lite's C API.
  *
  * Every function that can fail returns an MSStatus; MSGetLastError says the reason in words. Handles that a model gives belong to
- * it. Handles that are NULL, freed or of another kind are refused, not followed;
- * what points into one holds until it is freed or changed. Models are independent of one another and may
- * run at the same time; one model runs once at a time: a second call meanwhile is refused with kMSStatusLiteReentrantError.
+ * it. Handles that are NULL, freed or of another kind are refused, not followed; pointers into what one stands for hold until that
+ * is changed or freed. Models are independent of one another and may run at the same time; one model runs once at a time: a second
+ * call meanwhile is refused with kMSStatusLiteReentrantError. Callbacks and delegates may call back; what would wait for itself is
+ * refused in the same way.
  */
 #ifndef MYCELIA_LITE_C_API_H_
 #define MYCELIA_LITE_C_API_H_
