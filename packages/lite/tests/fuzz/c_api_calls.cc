@@ -4,8 +4,6 @@
 // wrong; callbacks and delegates fail, throw, call back. Every call that fails must have a code of the interface and a reason of
 // its own. With several threads all share the same handles; then what only one thread may do (follow a pointer that belongs to
 // something that another one frees) is left out. The last line has how many calls went well and how many were refused.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
