@@ -73,6 +73,12 @@ myc_kernel_fn Kernels::find(const std::string& op, const std::vector<int32_t>& d
   return nullptr;
 }
 
+void ask_for_part(const char* part) {
+  Asked& all = asked();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.kernels.insert(std::string("part ") + part);
+}
+
 std::string asked_kernels() {
   Asked& all = asked();
   const std::lock_guard<std::mutex> lock(all.mutex);

@@ -24,7 +24,9 @@ class Kernels {
 };
 
 const Kernels& kernels();
-// The kernels that models of this process asked for so far: "op dtypes", one a line.
+// Tells that a model needs a part of a kernel, one of kernel_parts.def.
+void ask_for_part(const char* part);
+// The kernels that models of this process asked for so far, "op dtypes", and parts, "part NAME"; one a line.
 std::string asked_kernels();
 const char* dtype_name(int32_t dtype);
 

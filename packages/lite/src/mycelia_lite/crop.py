@@ -1,7 +1,8 @@
 """The static library cut down to the operators and data types of given models.
 
 Operators and kernels are named by two tables alone. Both are compiled anew with what the models need and
-linked before the library, so that the linker takes nothing else from it.
+linked before the library, so that the linker takes nothing else from it. So are functions by the names of
+parts of kernels that the models do not need.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ class CropError(RuntimeError):
 
 @dataclass(frozen=True)
 class Cropped:
-    """The library at `path`, and what it has; `bytes` before and after."""
+    """The library at `path`, and what it has; `bytes` before and after. `parts` of kernels are those that
+    programs can do without, such as Winograd's convolution.
+    """
 
     path: str
     operators: tuple[str, ...]
     kernels: tuple[str, ...]
+    parts: tuple[str, ...]
     instruction_sets: tuple[str, ...]
     bytes: tuple[int, int]
 
@@ -62,21 +66,23 @@ def crop(
         if shutil.which(tool) is None:
             raise CropError(f"'{tool}' is not installed")
     sets = _instruction_sets(package, instruction_sets)
-    operators, kernels = _used(models, input_shapes)
+    operators, kernels, parts = _used(models, input_shapes)
     with tempfile.TemporaryDirectory(prefix="mycelia-lite-crop-") as name:
         folder = Path(name)
         _write_tables(folder, operators, kernels)
-        sources = [folder / "kernel_tables.cc", folder / "operators.cc"]
+        (folder / "missing_parts.cc").write_text(_missing_parts(parts, sets))
+        sources = [folder / "kernel_tables.cc", folder / "operators.cc", folder / "missing_parts.cc"]
         defines = [f"-DMYC_WITH_{s.upper()}" for s in sets]
         _run([compiler, *_OPTIONS, *defines, f"-I{folder}", "-c", *map(str, sources)], folder)
         # Whatever the C interface leads to; what a program does not call goes when it is linked.
         roots = [f"-Wl,-u,{function}" for function in _interface()]
-        objects = ["kernel_tables.o", "operators.o"]
+        objects = ["kernel_tables.o", "operators.o", "missing_parts.o"]
         _run([compiler, "-r", "-nostdlib", *roots, *objects, str(package.resolve()), "-o", "lite.o"], folder)
         _run(["ar", "rcsD", "cropped.a", "lite.o"], folder)
         _place(folder / "cropped.a", output_file)
     sizes = package.stat().st_size, os.path.getsize(output_file)
-    return Cropped(output_file, tuple(sorted(operators)), tuple(sorted(kernels)), sets, sizes)
+    names = (tuple(sorted(found)) for found in (operators, kernels, parts))
+    return Cropped(output_file, *names, sets, sizes)
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
@@ -97,8 +103,8 @@ def _place(made: Path, output_file: str) -> None:
 
 def _used(
     models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]
-) -> tuple[set[str], set[str]]:
-    """Kinds of operators, and kernels as "op dtypes", found by a process that runs the models."""
+) -> tuple[set[str], set[str], set[str]]:
+    """Kinds of operators, kernels as "op dtypes", and parts, found by a process that runs the models."""
     from mycelia_lite.format import FormatError, read
 
     operators = set()
@@ -118,7 +124,9 @@ def _used(
     )
     if done.returncode:
         raise CropError(done.stderr.strip().splitlines()[-1] if done.stderr else "the models do not run")
-    return operators, set(filter(None, done.stdout.splitlines()))
+    lines = set(filter(None, done.stdout.splitlines()))
+    parts = {line.removeprefix("part ") for line in lines if line.startswith("part ")}
+    return operators, {line for line in lines if not line.startswith("part ")}, parts
 
 
 def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]) -> None:
@@ -167,11 +175,28 @@ def _write_tables(folder: Path, operators: Collection[str], kernels: Collection[
         (folder / table).write_text("".join(kept))
 
 
+def _missing_parts(parts: Collection[str], sets: Collection[str]) -> str:
+    """A source with functions by the names of those parts of kernels that are left out."""
+    table = (_tables() / "kernel_parts.def").read_text()
+    lines = ['#include "mycelia/abi.h"']
+    for part, function in re.findall(r"(?m)^LITE_PART\((\w+), (\w+)\)", table):
+        for name in sets:
+            symbol = f"myc_cpu_{function}_part{_suffix(name)}"
+            if part not in parts:
+                lines.append(f'extern "C" int32_t {symbol}() {{ return MYC_E_UNSUPPORTED; }}')
+    return "\n".join(lines) + "\n"
+
+
+def _suffix(instruction_set: str) -> str:
+    """What names of kernels for it end with."""
+    return "" if instruction_set == "generic" else f"_{instruction_set}"
+
+
 def _instruction_sets(package: Path, wanted: Collection[str]) -> tuple[str, ...]:
     """Those for which the library has kernels, of the ones that are wanted."""
     listing = subprocess.run(["nm", "--defined-only", package], capture_output=True, text=True).stdout
     names = set(re.findall(r"(?m) T (myc_cpu_linear_f32\w*)$", listing))
-    there = [s for s in INSTRUCTION_SETS if f"myc_cpu_linear_f32{'' if s == 'generic' else '_' + s}" in names]
+    there = [s for s in INSTRUCTION_SETS if f"myc_cpu_linear_f32{_suffix(s)}" in names]
     for name in wanted:
         if name not in there:
             raise CropError(f"instruction set {name}: the library has {', '.join(there)}")

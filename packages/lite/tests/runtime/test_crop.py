@@ -90,6 +90,64 @@ def test_what_was_cut_off_is_told(cropped, write_mindir, tmp_path):
     assert done.returncode == 1 and "operators without a kernel" in done.stderr
 
 
+class Depthwise(ms.nn.Cell):
+    def __init__(self, size):
+        super().__init__()
+        self.conv = ms.nn.Conv2d(8, 8, size, pad_mode="pad", padding=size // 2, group=8)
+
+    def construct(self, x):
+        return self.conv(x)
+
+
+class Winograd(ms.nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv = ms.nn.Conv2d(64, 64, 3, pad_mode="pad", padding=1)
+
+    def construct(self, x):
+        return self.conv(x)
+
+
+@pytest.fixture(scope="module")
+def with_parts(write_mindir, tmp_path_factory):
+    """Name -> (model, input, answer): a network that uses no part of a kernel, and two that use one."""
+    folder, found = tmp_path_factory.mktemp("parts"), {}
+    nets = {"none": Depthwise(3), "depthwise5": Depthwise(5), "winograd": Winograd()}
+    for name, net in nets.items():
+        x = np.random.default_rng(0).standard_normal((1, net.conv.in_channels, 24, 24)).astype(np.float32)
+        path = write_mindir(net, folder / name, x.shape)
+        model = convert(mslite.FmkType.MINDIR, path, str(folder / name)).path
+        found[name] = model, x, net(ms.Tensor(x)).asnumpy()
+    return found
+
+
+def answer_of(program, model, x, shape):
+    done = subprocess.run([program, model], input=x.tobytes(), capture_output=True)
+    return done, np.frombuffer(done.stdout, np.float32).reshape(shape) if not done.returncode else None
+
+
+def test_parts_of_kernels_are_kept_for_models_that_use_them(with_parts, tmp_path):
+    made = crop([model for model, _, _ in with_parts.values()], str(tmp_path / "parts.a"))
+    assert made.parts == ("depthwise5", "winograd")
+    program = linked(tmp_path, "program", made.path)
+    for model, x, expected in with_parts.values():
+        _, found = answer_of(program, model, x, expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_parts_that_are_left_out_give_an_error_or_the_same_numbers(with_parts, tmp_path):
+    made = crop([with_parts["none"][0]], str(tmp_path / "none.a"))
+    assert made.parts == ()
+    program = linked(tmp_path, "program", made.path)
+    for name in ("none", "depthwise5"):
+        model, x, expected = with_parts[name]
+        _, found = answer_of(program, model, x, expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    model, x, expected = with_parts["winograd"]
+    done, _ = answer_of(program, model, x, expected.shape)
+    assert done.returncode and b"kernel conv_pack does not take this case" in done.stderr
+
+
 def test_one_instruction_set_is_smaller_still(cropped):
     folder, model, made = cropped
     if "generic" not in made.instruction_sets or len(made.instruction_sets) == 1:

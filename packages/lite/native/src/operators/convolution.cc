@@ -2,6 +2,7 @@
 // [I, kh, kw, O / group].
 #include <algorithm>
 
+#include "kernels.h"
 #include "mycelia/cpu.h"
 #include "windows.h"
 
@@ -114,6 +115,8 @@ OPERATOR(Conv2DFusion) {
   }
   const int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
   const bool grouped = depthwise || group > 1, winograd = algorithm == MYC_CONV_WINOGRAD4 || algorithm == MYC_CONV_WINOGRAD6;
+  if (winograd) ask_for_part("winograd");
+  if (depthwise && windows.kernel[0] == 5) ask_for_part("depthwise5");
   const bool as_rows = winograd && weight.lies_as_rows();
   const int direct = grouped ? -1 : as_rows ? p.view(weight.matrix(), {outputs, 9 * per_group}) : weight.panels(true);
   const int pack = grouped ? grouped_pack(p, weight.matrix(), algorithm, group) : winograd ? transformed(p, direct, algorithm, per_group, outputs) : direct;

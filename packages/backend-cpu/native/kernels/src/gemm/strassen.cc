@@ -19,6 +19,12 @@
 #include <algorithm>
 #include <array>
 
+#ifdef MYC_WITHOUT_STRASSEN
+namespace mycelia::MYC_ISA {
+KERNEL_PART(pack_strassen)(myc_context*, const View&, int64_t, int64_t, float*) { return MYC_E_UNSUPPORTED; }
+KERNEL_PART(multiply_strassen)(myc_context*, const HalvedProduct&) { return MYC_E_UNSUPPORTED; }
+}  // namespace mycelia::MYC_ISA
+#else
 namespace mycelia::MYC_ISA {
 namespace {
 
@@ -227,7 +233,7 @@ void combine(const Halves& h, int64_t block, int64_t column, int64_t n, const fl
 
 }  // namespace
 
-void pack_strassen(myc_context* ctx, const View& w, int64_t depth, int64_t columns, float* to) {
+KERNEL_PART(pack_strassen)(myc_context* ctx, const View& w, int64_t depth, int64_t columns, float* to) {
   const int64_t k = depth / 2, n = columns / 2, panel = k * kPackedColumns;
   const int64_t grain = kMinParallelWork / (panel * 64 + 1) + 1;
   parallel_for(ctx, ceil_div(n, kPackedColumns), grain, [&](int64_t begin, int64_t end) {
@@ -257,9 +263,10 @@ void pack_strassen(myc_context* ctx, const View& w, int64_t depth, int64_t colum
       }
     }
   });
+  return MYC_OK;
 }
 
-int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g) {
+KERNEL_PART(multiply_strassen)(myc_context* ctx, const HalvedProduct& g) {
   const Halves h(g);
   constexpr int64_t kTiles = kGroup / kTileColumns;
   const int64_t tiles = ceil_div(h.width, int64_t{kTileColumns}), block_sums = 4 * h.sum_floats;
@@ -305,3 +312,5 @@ int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g) {
 }
 
 }  // namespace mycelia::MYC_ISA
+
+#endif  // MYC_WITHOUT_STRASSEN

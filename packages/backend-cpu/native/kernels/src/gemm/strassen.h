@@ -4,6 +4,7 @@
 
 #include "gemm/pack.h"
 #include "gemm/rows.h"
+#include "part.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -19,10 +20,11 @@ struct HalvedProduct {
 inline int64_t strassen_size(int64_t depth, int64_t columns) {
   return 7 * (depth / 2) * round_up(columns / 2, kPackedColumns);
 }
+// Parts, which MYCELIA_SMALL leaves out.
 // Packs w [depth, columns] on the threads of `ctx`.
-void pack_strassen(myc_context* ctx, const View& w, int64_t depth, int64_t columns, float* to);
+KERNEL_PART(pack_strassen)(myc_context* ctx, const View& w, int64_t depth, int64_t columns, float* to);
 // Runs on the threads of `ctx`, from the kernel's own thread. The result does not depend on their number.
-int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g);
+KERNEL_PART(multiply_strassen)(myc_context* ctx, const HalvedProduct& g);
 
 }  // namespace mycelia::MYC_ISA
 

@@ -118,12 +118,8 @@ KERNEL_FN(linear_pack, f32) {
   if (a.algorithm == kStrassen) {
     const int64_t rows = w.shape[0], length = w.shape[1];
     const float* data = in<float>(call);
-    if (turned) {
-      pack_strassen(call->ctx, {data, 1, length}, length, rows, out<float>(call));
-    } else {
-      pack_strassen(call->ctx, {data, length, 1}, rows, length, out<float>(call));
-    }
-    return MYC_OK;
+    return turned ? MYC_PART(pack_strassen)(call->ctx, {data, 1, length}, length, rows, out<float>(call))
+                  : MYC_PART(pack_strassen)(call->ctx, {data, length, 1}, rows, length, out<float>(call));
   }
   const int64_t columns = w.shape[turned ? 0 : 1], depth = w.shape[turned ? 1 : 0];
   const float* from = in<float>(call);
@@ -157,7 +153,7 @@ KERNEL_FN(linear, f32) {
                    out<float>(call)};
   if (g.rows == 0 || g.columns == 0) return MYC_OK;
   if (a.algorithm == kStrassen) {
-    return multiply_strassen(call->ctx, {g.rows, g.depth, g.columns, g.x, g.packed, g.bias, g.residual, g.activation, g.y});
+    return MYC_PART(multiply_strassen)(call->ctx, {g.rows, g.depth, g.columns, g.x, g.packed, g.bias, g.residual, g.activation, g.y});
   }
   if (g.rows == 1) {
     multiply_row(call, g);

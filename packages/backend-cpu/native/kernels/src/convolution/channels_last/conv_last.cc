@@ -42,9 +42,9 @@ KERNEL_FN(conv_last, f32) {
     case ConvAlgorithm::direct:
       return conv_last_direct(call, s, x, packed, e, y);
     case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, s, 4, x, packed, direct, e, y);
+      return MYC_PART(conv_winograd)(call, s, 4, x, packed, direct, e, y);
     case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, s, 6, x, packed, direct, e, y);
+      return MYC_PART(conv_winograd)(call, s, 6, x, packed, direct, e, y);
     case ConvAlgorithm::depthwise:
       return s.y_pixel == s.o ? conv_last_depthwise(call, s, x, packed, e, y) : MYC_E_UNSUPPORTED;
   }
@@ -61,9 +61,9 @@ KERNEL_FN(conv_last_input_grad, f32) {
       return conv_last_phases_fit(s) ? conv_last_phases_input_grad(call, s, dy, packed, dx)
                                      : conv_last_direct_input_grad(call, s, dy, packed, dx);
     case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, turned(s), 4, dy, packed, nullptr, ConvEpilogue{}, dx);
+      return MYC_PART(conv_winograd)(call, turned(s), 4, dy, packed, nullptr, ConvEpilogue{}, dx);
     case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, turned(s), 6, dy, packed, nullptr, ConvEpilogue{}, dx);
+      return MYC_PART(conv_winograd)(call, turned(s), 6, dy, packed, nullptr, ConvEpilogue{}, dx);
     case ConvAlgorithm::depthwise:
       return conv_last_depthwise_input_grad(call, s, dy, packed, dx);
   }

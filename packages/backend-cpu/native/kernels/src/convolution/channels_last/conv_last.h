@@ -4,6 +4,7 @@
 #define MYCELIA_CONV_LAST_H_
 
 #include "gemm/rows.h"
+#include "part.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -54,12 +55,14 @@ bool conv_last_phases_fit(const ConvLast& s);
 int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
                                     float* dx);
 
-// 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
+// 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc, a part
 // Packed weights: [tap of the transform][panel][c][16], the direct form's pack unless `direct` is given, that pack or the
 // weights [o, 9 * c], and 16 times the largest magnitude of a pixel with which no sum overflows; -1 where weights are not
 // finite.
-int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const myc_tensor* direct, const ConvEpilogue& e, float* y);
+KERNEL_PART(conv_winograd)(const myc_call* call, const ConvLast& s, int size, const float* x, const float* packed,
+                           const myc_tensor* direct, const ConvEpilogue& e, float* y);
+// A panel [9][c][16] of the direct form's pack in each of the planes [c][16] of the transform, `plane` floats apart.
+KERNEL_PART(winograd_taps)(int size, const float* direct, int64_t depth, float* to, int64_t plane);
 
 // One channel in, one out in every group.  depthwise.cc
 // Packed weights: [panel][tap][16]; for the gradient the taps are flipped.

@@ -24,6 +24,13 @@ struct DepthwiseLanes {
   MYC_INLINE f32v bound(f32v x) const { return clip(x, low, high); }
 };
 
+// Whether there are loops for blocks of positions: with the 16 short registers of SSE2 their sums do not fit.
+#if defined(__SSE2__) && !defined(__AVX2__)
+constexpr bool kDepthwiseBlocks = false;
+#else
+constexpr bool kDepthwiseBlocks = true;
+#endif
+
 // What the loops are given: rows of x (those outside of the image are rows of zeros), weights, rows of y.
 struct DepthwiseCall {
   const ConvLast& s;

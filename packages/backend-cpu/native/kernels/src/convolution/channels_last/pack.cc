@@ -5,7 +5,6 @@
 #include <cfloat>
 
 #include "simd/magnitude.h"
-#include "convolution/channels_last/winograd.h"
 #include "gemm/pack.h"
 #include "simd/transpose.h"
 
@@ -65,36 +64,6 @@ void pack_panel(const Weights& w, int64_t panel, float* to) {
   }
 }
 
-// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].  Planes lie a power of
-// two apart as a rule, where lines written in turn would evict each other: a few channels at a time are
-// gathered first.
-template <int m>
-void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane) {
-  constexpr int kTile = m + 2, kPlanes = kTile * kTile;
-  constexpr int64_t kPiece = 8 * kPackedColumns;
-  float gathered[kPlanes * kPiece];
-  for (int64_t begin = 0; begin < depth * kPackedColumns; begin += kPiece) {
-    const int64_t length = min(kPiece, depth * kPackedColumns - begin);
-    for (int64_t i = 0; i < length; i += kLanes) {
-      f32v g[9], t[kTile * 3];
-#pragma GCC unroll 9
-      for (int k = 0; k < 9; ++k) g[k] = load(direct + k * depth * kPackedColumns + begin + i);
-#pragma GCC unroll 3
-      for (int b = 0; b < 3; ++b) Filtering<m>::taps(g + b, 3, t + b, 3);
-#pragma GCC unroll 8
-      for (int a = 0; a < kTile; ++a) {
-        f32v o[kTile];
-        Filtering<m>::taps(t + a * 3, 1, o, 1);
-#pragma GCC unroll 8
-        for (int b = 0; b < kTile; ++b) store(gathered + (a * kTile + b) * kPiece + i, o[b]);
-      }
-    }
-    for (int64_t k = 0; k < kPlanes; ++k) {
-      memcpy(to + k * plane + begin, gathered + k * kPiece, static_cast<size_t>(length) * sizeof(float));
-    }
-  }
-}
-
 // The largest magnitude of pixels of `depth` channels for which no transform and no sum overflows, the largest weight
 // being of magnitude `most`; -1 if a weight is not finite.  Transforms of x, weights and results multiply the largest
 // element by the squares of 10, 1 and 19 at most for m = 4, of 15, 1.25 and 67 for m = 6.
@@ -111,23 +80,22 @@ int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t 
                          const PanelOf& panel_of) {
   constexpr int64_t kTaps = 9;
   Scratch scratch(call);
-  int32_t* most = scratch.take<int32_t>(panels);
-  if (!most) return MYC_E_MEMORY;
+  int32_t *most = scratch.take<int32_t>(panels), *done = scratch.take<int32_t>(panels);
+  if (!most || !done) return MYC_E_MEMORY;
   const bool small = algorithm == ConvAlgorithm::winograd4;
   const int64_t panel = depth * kPackedColumns;
   parallel_for_worker(call, panels, 1, [&](int64_t begin, int64_t end, int32_t worker) {
     for (int64_t p = begin; p < end; ++p) {
       const float* from = panel_of(p, worker);
       most[p] = magnitude(from, kTaps * panel);
-      if (small) {
-        transform_taps<4>(from, depth, to + p * panel, panels * panel);
-      } else {
-        transform_taps<6>(from, depth, to + p * panel, panels * panel);
-      }
+      done[p] = MYC_PART(winograd_taps)(small ? 4 : 6, from, depth, to + p * panel, panels * panel);
     }
   });
   int32_t largest = 0;
-  for (int64_t p = 0; p < panels; ++p) largest = max(largest, most[p]);
+  for (int64_t p = 0; p < panels; ++p) {
+    if (done[p] != MYC_OK) return done[p];
+    largest = max(largest, most[p]);
+  }
   const float limit = largest_pixel(small ? 4 : 6, depth, magnitude_of(largest));
   for (int64_t i = 0; i < kPackedColumns; ++i) last[i] = limit;
   return MYC_OK;

@@ -326,13 +326,52 @@ struct Tiling {
   }
 };
 
+// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].  Planes lie a power of
+// two apart as a rule, where lines written in turn would evict each other: a few channels at a time are
+// gathered first.
+template <int m>
+void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane) {
+  constexpr int kTile = m + 2, kPlanes = kTile * kTile;
+  constexpr int64_t kPiece = 8 * kPackedColumns;
+  float gathered[kPlanes * kPiece];
+  for (int64_t begin = 0; begin < depth * kPackedColumns; begin += kPiece) {
+    const int64_t length = min(kPiece, depth * kPackedColumns - begin);
+    for (int64_t i = 0; i < length; i += kLanes) {
+      f32v g[9], t[kTile * 3];
+#pragma GCC unroll 9
+      for (int k = 0; k < 9; ++k) g[k] = load(direct + k * depth * kPackedColumns + begin + i);
+#pragma GCC unroll 3
+      for (int b = 0; b < 3; ++b) Filtering<m>::taps(g + b, 3, t + b, 3);
+#pragma GCC unroll 8
+      for (int a = 0; a < kTile; ++a) {
+        f32v o[kTile];
+        Filtering<m>::taps(t + a * 3, 1, o, 1);
+#pragma GCC unroll 8
+        for (int b = 0; b < kTile; ++b) store(gathered + (a * kTile + b) * kPiece + i, o[b]);
+      }
+    }
+    for (int64_t k = 0; k < kPlanes; ++k) {
+      memcpy(to + k * plane + begin, gathered + k * kPiece, static_cast<size_t>(length) * sizeof(float));
+    }
+  }
+}
+
 }  // namespace
 
-int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const myc_tensor* direct, const ConvEpilogue& e, float* y) {
+KERNEL_PART(conv_winograd)(const myc_call* call, const ConvLast& s, int size, const float* x, const float* packed,
+                           const myc_tensor* direct, const ConvEpilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
   return size == 4 ? Tiling<4>(s, x, packed, direct, e, y, max_workers(call)).run(call)
                    : Tiling<6>(s, x, packed, direct, e, y, max_workers(call)).run(call);
+}
+
+KERNEL_PART(winograd_taps)(int size, const float* direct, int64_t depth, float* to, int64_t plane) {
+  if (size == 4) {
+    transform_taps<4>(direct, depth, to, plane);
+  } else {
+    transform_taps<6>(direct, depth, to, plane);
+  }
+  return MYC_OK;
 }
 
 }  // namespace mycelia::MYC_ISA
