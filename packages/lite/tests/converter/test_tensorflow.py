@@ -33,7 +33,9 @@ def answers(model, given):
     return {t.name: t.get_data_to_numpy() for t in model.predict(model.get_inputs())}
 
 
-@pytest.mark.parametrize("name", ["images", "old_layers", "text", "cells", "loops", "attention", "moves"])
+@pytest.mark.parametrize(
+    "name", ["images", "old_layers", "text", "cells", "loops", "attention", "moves", "parts"]
+)
 def test_a_frozen_graph_answers_as_tensorflow(name, tmp_path):
     model = opened(convert(TF, str(FILES / f"{name}.pb"), str(tmp_path / name)).path)
     calls = sorted({key.split(".")[1] for key in ANSWERS if key.startswith(f"{name}.")})

@@ -135,7 +135,7 @@ def _strided_slice(w: Writer, node: Node) -> None:
             end.append(stop if stop >= 0 else -int(whole) - 1)
         elif s < 0:
             raise w.fail("a slice from the back whose size is open: give inputShape")
-        elif type(n) is SymInt:
+        elif type(n) is SymInt or type(b) is SymInt and n >= 0:
             end.append(b + n * s)
         elif type(b) is int and b == 0 and s == 1:  # all of an axis of which the size has no formula
             end.append(np.iinfo(np.int32).max)

@@ -237,13 +237,13 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
             continue
         if not is_number(step):
             raise call.fail("a step that is an open size: give inputShape")
-        x, begin[axis], size[axis], stride[axis] = _open_slice(call, x, axis, start, end, step)
+        x, begin[axis], size[axis], stride[axis] = open_slice(call, x, axis, start, end, step)
     if all(map(same_size, begin, [0] * x.ndim)) and set(stride) <= {1} and all(map(same_size, size, shape)):
         return x
     return find("strided_slice")(x, tuple(begin), tuple(size), tuple(stride), tuple(size))
 
 
-def _open_slice(call: Call, x: Any, axis: int, start: Any, end: Any, step: int) -> tuple:
+def open_slice(call: Call, x: Any, axis: int, start: Any, end: Any, step: int) -> tuple:
     """(x, begin, size, step) of a slice of which the size, or what is cut out of it, is open."""
     n = shape_of(x)[axis]
     low, high = (0, n) if step > 0 else (-1, n - 1)

@@ -12,6 +12,7 @@ from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx import run_time
+from mycelia_lite.converter.importers.onnx.arrays import open_slice
 from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     integers,
@@ -33,6 +34,7 @@ from mycelia_lite.converter.importers.tflite.calls import (
 )
 from mycelia_lite.converter.importers.tflite.shapes import sizes_value, strided
 
+_FAR = 2**31 - 1  # beyond the end of any axis
 _strided_op = find("strided_slice")
 
 
@@ -174,7 +176,7 @@ def _slice(call, x, begin, size):
             raise call.fail("a slice that begins at an open size: give inputShape")
         if is_number(count) and count == -1:
             count = n - first if is_number(n) or first else n
-        if not is_number(n) and not (first == 0 and count is n):
+        if not is_number(n) and is_number(count):
             raise call.fail("a slice of an axis whose size is open: give inputShape")
         if is_number(n) and not (is_number(count) and 0 <= first <= first + count <= n):
             raise call.fail(f"a slice from {first} on of {count} elements of {n}")
@@ -217,10 +219,9 @@ def _strided_slice(call, x, begin, end, stride):
         n = shape_of(x)[axis]
         axis += 1
         if not isinstance(part, slice):
-            if not (-n <= part < n if is_number(n) else part >= 0):
+            if is_number(n) and not -n <= part < n:
                 raise call.fail(f"element {part} of {n}")
-            part = part % n if is_number(n) else part
-            first, step, count = part, 1, 1
+            first, step, count = part if part >= 0 else n + part, 1, 1
         elif is_number(n):
             first, last, step = part.indices(n)
             count = len(range(first, last, step))
@@ -230,7 +231,11 @@ def _strided_slice(call, x, begin, end, stride):
             first, step, count = 0, 1, n
             kept.append(count)
         else:
-            raise call.fail("a slice of an axis whose size is open: give inputShape")
+            step = 1 if part.step is None else part.step
+            ends = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+            first, last = (e if v is None else v for v, e in zip((part.start, part.stop), ends))
+            x, first, count, step = open_slice(call, x, axis - 1, first, last, step)
+            kept.append(count)
         begin.append(first)
         stride.append(step)
         size.append(count)
@@ -240,7 +245,9 @@ def _strided_slice(call, x, begin, end, stride):
 def cut(x: Any, begin: list, stride: list, size: list, kept: list | None = None) -> Any:
     """`size` elements from `begin` on along each axis, in the shape `kept`."""
     kept = tuple(size if kept is None else kept)
-    same = all(b == 0 and s == 1 and n is m for b, s, n, m in zip(begin, stride, size, shape_of(x)))
+    same = all(
+        is_number(b) and b == 0 and s == 1 and n is m for b, s, n, m in zip(begin, stride, size, shape_of(x))
+    )
     if same or all(is_number(n) and n == m for n, m in zip(size, shape_of(x))) and set(stride) <= {1}:
         return x if len(kept) == rank_of(x) and kept == tuple(size) else ops.reshape(x, kept)
     begin, stride, size = tuple(begin), tuple(stride), tuple(size)
