@@ -224,7 +224,6 @@ int Planner::once(const std::string& what, int from, const std::function<int()>&
   const std::string key = what + " " + std::to_string(reinterpret_cast<uintptr_t>(constant(from)));
   if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second, true);
   const size_t stored = static_cast<size_t>(bytes_of(type(from))) / (is_half(from) ? 2 : 1);
-  file_.expect(constant(from), stored);
   Packs on_the_way;
   Packs* kept = packs_;
   packs_ = &on_the_way;
