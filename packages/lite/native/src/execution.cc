@@ -122,21 +122,15 @@ Status Execution::prepare(const std::vector<Type>& types, std::shared_ptr<Stage>
 
 Status Execution::bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink) {
   Status status = bind(*stage, 0, inputs, {}, sink);
-  if (status) bound_ = stage->number;
+  if (status) bound_ = stage->number, moves_ = workspace_.moves();
   return status;
 }
 
 Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& inputs, const Results& results, const Sink& sink) {
   const Plan& plan = stage.plan;
   if (level == 0 || stage.number == bound_) bound_ = 0;
-  if (arenas_.size() <= level) arenas_.resize(level + 1);
-  Memory& arena = arenas_[level];
-  const size_t bytes = static_cast<size_t>(plan.arena_bytes);
-  if (!arena.data() || arena.size() < bytes || (level == 0 && arena.size() / 4 > bytes)) {
-    Memory fresh(bytes);
-    if (!fresh.data()) return no_memory();
-    arena = std::move(fresh);
-  }
+  uint8_t* const arena = workspace_.arena(level, static_cast<size_t>(plan.arena_bytes));
+  if (!arena) return no_memory();
   std::vector<myc_tensor>& tensors = stage.tensors;
   if (tensors.size() != plan.values.size()) {  // what is the same for all runs
     tensors.assign(plan.values.size(), myc_tensor{});
@@ -165,7 +159,7 @@ Status Execution::bind(Stage& stage, size_t level, const std::vector<Argument>& 
   }
   for (size_t i = 0; i < plan.values.size(); ++i) {
     const Value& value = plan.values[i];
-    if (value.place >= 0) tensors[i].data = arena.data() + value.place;
+    if (value.place >= 0) tensors[i].data = arena + value.place;
     else if (value.root != static_cast<int>(i) && !value.constant) tensors[i].data = nullptr;
   }
   for (size_t i = 0; i < plan.values.size(); ++i)

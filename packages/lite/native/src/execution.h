@@ -16,6 +16,7 @@
 
 #include "lanes.h"
 #include "plan.h"
+#include "workspace.h"
 
 namespace mycelia::lite {
 
@@ -99,14 +100,14 @@ class Execution {
     const uint8_t* data;
   };
 
-  explicit Execution(Source& source) : file_(source.file), source_(source) {}
+  Execution(Source& source, Workspace& workspace) : file_(source.file), source_(source), workspace_(workspace) {}
 
   // The first stage of the model for inputs of these types; kept for a while.
   Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
   // Addresses for `stage`, which is to run next on the model's inputs.
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
   // Whether the addresses of `stage` are still those that `bind` gave it: a run may bind it anew, or move the first arena.
-  bool is_bound(const Stage& stage) const { return bound_ == stage.number; }
+  bool is_bound(const Stage& stage) const { return bound_ == stage.number && moves_ == workspace_.moves(); }
   // Steps that run at the same time on these threads, which stay the caller's; before the first plan.
   void set_lanes(int count, const Threads& threads);
   void set_delegates(const std::vector<std::shared_ptr<Delegate>>& delegates) { delegates_ = delegates; }
@@ -135,6 +136,7 @@ class Execution {
 
   const ModelFile& file_;
   Source& source_;
+  Workspace& workspace_;  // has the arenas of the stages under way
   std::unique_ptr<Lanes> lanes_;  // null: one step after the other
   std::vector<std::shared_ptr<Delegate>> delegates_;
   bool watched_ = false;
@@ -144,7 +146,7 @@ class Execution {
   std::unordered_map<std::string, std::list<std::pair<std::string, std::shared_ptr<Stage>>>::iterator> by_key_;
   uint64_t made_ = 0;
   uint64_t bound_ = 0;  // number of the stage that the caller bound last; 0: its addresses are lost
-  std::deque<Memory> arenas_;  // of the stages under way
+  uint64_t moves_ = 0;  // of the first arena, when the stage was bound
 };
 
 }  // namespace mycelia::lite

@@ -14,6 +14,8 @@ namespace {
 size_t bytes_of(const Type& type) { return static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype)); }
 
 // A tensor of the file without memory.
+Status shared_workspace_runs() { return {kReentered, "a model that shares the workspace is running: it is not waited for inside of a run"}; }
+
 Border described(const FileTensor& tensor, Session* session) {
   Border border;
   border.name = std::string(tensor.name);
@@ -71,7 +73,7 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
     ++source->sessions;
     source_ = std::move(source);
   }
-  execution_ = std::make_unique<Execution>(*source_);
+  execution_ = std::make_unique<Execution>(*source_, *workspace_);
   execution_->set_lanes(lanes_ = options.lanes(), threads_);
   execution_->set_delegates(delegates_ = options.delegates);
   const ModelFile& file = source_->file;
@@ -165,6 +167,8 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   }
   if (!fine) return {kMemory, "no memory for the tensors of these shapes"};
   for (Memory& memory : memories) std::memset(memory.data(), 0, memory.size());
+  const Workspace::Use alone(*workspace_);
+  if (!alone) return shared_workspace_runs();
   if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) {
         const size_t i = output;
         return i < outputs.size() ? outputs[i].memory.data() : states_[i - outputs.size()].next.data();
@@ -225,6 +229,8 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
     for (const State& state : states_) types.push_back(state.type);
     if (Status status = execution_->prepare(types, &stage); !status) return status;
   }
+  const Workspace::Use alone(*workspace_);
+  if (!alone) return shared_workspace_runs();
   if (Status status = bind(stage); !status) return status;
   for (Border& output : outputs_) set_made(&output, false);
   for (auto& [node, tensors] : kept_)
@@ -281,6 +287,7 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
     }
   } updating(*source_);
   if (!updating.begun) return {kNotSupported, "the weights are shared with other models: they cannot be updated"};
+  if (!Workspace::Use(*workspace_)) return shared_workspace_runs();  // before anything changes
   ModelFile& file = source_->file;
   std::map<size_t, Memory> made;
   for (const Border* given : weights) {
@@ -318,7 +325,7 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
 
 Status Session::replan() {
   stage_.reset();
-  execution_ = std::make_unique<Execution>(*source_);  // the old one's plans have constants that were computed of the old weights
+  execution_ = std::make_unique<Execution>(*source_, *workspace_);  // the old one's plans have constants that were computed of the old weights
   execution_->set_lanes(lanes_, threads_);
   execution_->set_delegates(delegates_);
   source_->packs.clear();

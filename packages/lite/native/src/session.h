@@ -43,13 +43,14 @@ struct Border {
 
 class Session {
  public:
-  Session() = default;
+  explicit Session(std::shared_ptr<Workspace> workspace = std::make_shared<Workspace>()) : workspace_(std::move(workspace)) {}
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   // `source` was read. Errors: those of its plan and of the options.
   Status open(std::shared_ptr<Source> source, const Options& options);
   const std::shared_ptr<Source>& source() const { return source_; }
+  const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
 
   std::vector<Border>& inputs() { return inputs_; }
   std::vector<Border>& outputs() { return outputs_; }
@@ -88,6 +89,7 @@ class Session {
   Threads threads_;
   int lanes_ = 1;
   std::vector<std::shared_ptr<Delegate>> delegates_;
+  const std::shared_ptr<Workspace> workspace_;
   std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
   bool rebound_ = false;  // an input or output has other memory than its stage was bound to

@@ -176,8 +176,8 @@ class Model:
         runtime.check(runtime.library().MSModelUpdateWeights(self._handle, _handles(weights, "weights")))
 
     def get_model_info(self, key: str) -> str:
-        """A fact about the built model: "precision", "isa", "arena_bytes", "weight_bytes", "packed_bytes",
-        "memory_plan".
+        """A fact about the built model: "precision", "isa", "arena_bytes",
+        "memory_plan", "workspace_bytes".
 
         Errors: RuntimeError for another key.
         """
@@ -221,21 +221,32 @@ class _Call:
 
 
 class ModelGroup:
-    """Models that share what they have in common: of those built from the same file, weights and packed
-    constants are in memory once.  Errors: NotImplementedError for SHARE_WORKSPACE.
+    """Models that share memory.
+
+    SHARE_WEIGHT: those built from the same file have weights and packed constants once. SHARE_WORKSPACE: all
+    compute in the same memory, as large as the largest needs, and so run one at a time: a call waits for that
+    of another thread, and is a RuntimeError in a callback of another's run.
     """
 
     def __init__(self, flag: ModelGroupFlag = ModelGroupFlag.SHARE_WEIGHT) -> None:
-        if flag is not ModelGroupFlag.SHARE_WEIGHT:
-            raise NotImplementedError("ModelGroup: models share weights; a shared workspace is not there")
+        if not isinstance(flag, ModelGroupFlag):
+            raise TypeError(f"flag must be a ModelGroupFlag, but got {type(flag).__name__}")
+        self._flag = flag
         self._built: dict[str, Model] = {}
+        self._first: Model | None = None
 
     def add_model(self, models: Sequence[Model]) -> None:
-        """Models that are not built yet.  Errors: TypeError."""
+        """Models that are not built yet.  Errors: TypeError; RuntimeError for one that is built."""
         for i, model in enumerate(models):
             if not isinstance(model, Model):
                 raise TypeError(f"models[{i}] must be a Model, but got {type(model).__name__}")
-            model._group = self._built
+            if self._flag is ModelGroupFlag.SHARE_WEIGHT:
+                model._group = self._built
+            elif self._first is None:
+                self._first = model
+            else:
+                library = runtime.library()
+                runtime.check(library.MSModelShareWorkspace(model._handle, self._first._handle))
 
 
 def _handles(tensors: Sequence[Tensor], name: str) -> runtime.TensorArray:

@@ -119,6 +119,7 @@ _SIGNATURES = {
     "MSModelDestroy": (None, (ctypes.POINTER(Handle),)),
     "MSModelBuildFromFile": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_int, Handle)),
     "MSModelBuildFromModel": (ctypes.c_int, (Handle, Handle, Handle)),
+    "MSModelShareWorkspace": (ctypes.c_int, (Handle, Handle)),
     "MSModelLoadConfig": (ctypes.c_int, (Handle, ctypes.c_char_p)),
     "MSModelUpdateConfig": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)),
     "MSModelBuildFromEncryptedFile": (

@@ -226,6 +226,7 @@ class Caller {
         break;
       }
       case 2: TRY(MSModelBuildFromFile(model, below(12) ? where.c_str() : nullptr, type, context)); break;
+      case 3: TRY(MSModelShareWorkspace(model, handle(kModel))); break;
       case 4: TRY(MSModelBuildFromModel(model, handle(kModel), context)); break;
       case 5: TRY(MSModelBuildFromEncryptedFile(model, below(9) ? where.c_str() : nullptr, type, context, below(4) ? "0123456789abcdef" : nullptr, one<size_t>({16, 16, 0, 5}), below(6) ? "AES-GCM" : nullptr)); break;
       case 6: TRY(MSModelLoadConfig(model, below(9) ? where.c_str() : nullptr)); break;

@@ -263,8 +263,8 @@ def test_models_of_a_group_share_what_is_packed(model_file, lenet):
     del models[0], model
     gc.collect()
     assert np.abs(answer(models[0], lenet[1][:2]) - lenet[2][:2]).max() < 1e-5
-    with pytest.raises(NotImplementedError, match="workspace"):
-        mslite.ModelGroup(mslite.ModelGroupFlag.SHARE_WORKSPACE)
+    with pytest.raises(TypeError, match="flag must be a ModelGroupFlag, but got int"):
+        mslite.ModelGroup(1)
 
 
 class Branches(nn.Cell):

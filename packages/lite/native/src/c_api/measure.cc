@@ -69,6 +69,9 @@ const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
       model.info[wanted] = session.plan() && !session.plan()->partition.empty() ? session.plan()->partition : "all nodes: CPU\n";
     } else if (wanted == "arena_bytes") {
       model.info[wanted] = std::to_string(session.plan() ? session.plan()->arena_bytes : 0);
+    } else if (wanted == "workspace_bytes") {
+      const Workspace::Use use(*session.workspace());  // of another thread's run it waits for the end
+      model.info[wanted] = std::to_string(session.workspace()->bytes());
     } else if (wanted == "memory_plan") {
       model.info[wanted] = session.plan() ? memory_plan(*session.plan(), session.source()->file.nodes) : "";
     } else if (wanted == "weight_bytes" || wanted == "packed_bytes") {

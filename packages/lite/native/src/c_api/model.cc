@@ -159,7 +159,7 @@ Status check_plan(const Source& source, const Options& options, std::string* pre
 Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> source, const Options& options) {
   std::string precision;
   if (Status status = check_plan(*source, options, &precision); !status) return status;
-  auto session = std::make_unique<Session>();
+  auto session = model->workspace ? std::make_unique<Session>(model->workspace) : std::make_unique<Session>();
   if (Status status = session->open(std::move(source), options); !status) return status;
   const std::lock_guard<std::mutex> lock(model->publishing);
   if (model->freed) return {kNullPointer, "the model was freed while it was built"};
@@ -287,6 +287,20 @@ MSStatus MSModelBuildFromModel(MSModelHandle model, MSModelHandle other, MSConte
   if (!from) return refused(kNullPointer, "the other model is NULL or was freed");
   if (!from->built) return refused(kParameterInvalid, "the other model is not built");
   return build(model, kMSModelTypeMindIRLite, context, [&](std::shared_ptr<Source>* source) { return *source = from->session->source(), Status(); });
+}
+
+MSStatus MSModelShareWorkspace(MSModelHandle handle, MSModelHandle other) {
+  const auto model = find<Model>(handle), from = find<Model>(other);
+  if (!model || !from || model == from) return refused(kNullPointer, "one of the models is NULL or was freed, or both are the same");
+  return guarded([&] {
+    const Turn turn(model->building), other_turn(from->building);
+    if (!turn || !other_turn) return Status(kReentered, "one of the models is just being built");
+    if (model->built) return Status(kParameterInvalid, "the model is built already: a workspace is shared before");
+    if (!from->workspace) from->workspace = from->built ? from->session->workspace() : std::make_shared<Workspace>();
+    from->workspace->share();
+    model->workspace = from->workspace;
+    return Status();
+  });
 }
 
 MSStatus MSEncryptInPlace(const void* key, size_t key_len, const void* nonce, void* data, size_t data_size, void* tag) {

@@ -12,6 +12,7 @@ struct Model {
   std::atomic<bool> building{false};
   std::mutex settings;  // held by who reads or changes the configuration
   Config config;
+  std::shared_ptr<Workspace> workspace;  // shared with other models; null: the session's own
   std::atomic<bool> built{false};  // then these stay as they are
   std::unique_ptr<Session> session;
   Handles inputs, outputs;

@@ -174,6 +174,9 @@ MS_API MSStatus MSModelBuildEncrypted(MSModelHandle model, const void* model_dat
                                       const void* key, size_t key_len, const char* dec_mode);
 /* From the file that another model was built of: they share weights and packed constants. */
 MS_API MSStatus MSModelBuildFromModel(MSModelHandle model, MSModelHandle other, MSContextHandle context);
+/* Before `model` is built: it and `other` compute in the same memory, as large as the larger one needs. They run one at a time: a call
+ * waits for the other thread's, and is refused in a callback of the other one's run. More models join by further calls. */
+MS_API MSStatus MSModelShareWorkspace(MSModelHandle model, MSModelHandle other);
 /* Other shapes of the inputs, in their order; after a failure the model is as it was. */
 MS_API MSStatus MSModelResize(MSModelHandle model, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num);
 /* Inputs that are not the model's own are copied to them; `outputs` and the callbacks may be NULL. */
@@ -190,7 +193,7 @@ MS_API MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle model, const ch
 MS_API MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle model, const char* node_name);
 /* Other elements for weights, found by the tensors' names; after a failure the model is as it was. */
 MS_API MSStatus MSModelUpdateWeights(MSModelHandle model, MSTensorHandleArray weights);
-/* A fact about a built model, NULL for an unknown key: "precision", "isa", "arena_bytes", "weight_bytes", "packed_bytes",
+/* A fact about a built model, NULL for an unknown key: "precision", "isa", "arena_bytes", "workspace_bytes", "weight_bytes", "packed_bytes",
  * "partition". The text belongs to the model until the next call. */
 MS_API const char* MSModelGetInfo(MSModelHandle model, const char* key);
 /* Whether models of a type run on a device. */

@@ -103,6 +103,8 @@ class Model {
   Status Build(const Model& other, const std::shared_ptr<Context>& context = nullptr) {
     return Built(context, [&](MSContextHandle c) { return MSModelBuildFromModel(handle_, other.handle_, c); });
   }
+  // Before this one is built: both compute in the same memory, and run one at a time.
+  Status ShareWorkspace(const Model& other) { return MSModelShareWorkspace(handle_, other.handle_); }
   // Settings before the model is built.
   Status LoadConfig(const std::string& config_path) { return MSModelLoadConfig(handle_, config_path.c_str()); }
   Status UpdateConfig(const std::string& section, const std::pair<std::string, std::string>& config) {
