@@ -125,19 +125,26 @@ static void transpose_matrix(const T* x, int64_t from, T* y, int64_t to, int64_t
   for (int64_t p = tiled_p; p < np; ++p) copy_row(x + p, from, y + p * to, 1, tiled_q);
 }
 
-// Images of three channels: pixels side by side from planes (y[3 p + q] = x[q * plane + p]), or back. Vectors of four
-// elements of which three count; the fourth one of a store is overwritten by the next, of a load it is left out.
+// Images of few channels: pixels side by side from planes (y[kChannels p + q] = x[q * plane + p]), or back. Vectors of four
+// elements of which not all count; those behind a pixel are overwritten by the next store, of a load they are left out.
+template <int kChannels>
 static void join_planes(const uint32_t* x, int64_t plane, uint32_t* y, int64_t pixels) {
   typedef Tile<uint32_t> Four;
+  constexpr int kTiles = (kChannels + Four::V - 1) / Four::V;
   int64_t p = 0;
   for (; p + Four::V < pixels; p += Four::V) {
-    Four::vec a[Four::V];
-    for (int q = 0; q < Four::V; ++q) memcpy(&a[q], x + min(q, 2) * plane + p, 16);
-    Four::turn(a);
-    for (int i = 0; i < Four::V; ++i) memcpy(y + 3 * (p + i), &a[i], 16);
+    Four::vec a[kTiles][Four::V];
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) {
+      for (int q = 0; q < Four::V; ++q) memcpy(&a[t][q], x + min(t * Four::V + q, kChannels - 1) * plane + p, 16);
+      Four::turn(a[t]);
+    }
+    for (int i = 0; i < Four::V; ++i)
+#pragma GCC unroll 2
+      for (int t = 0; t < kTiles; ++t) memcpy(y + kChannels * (p + i) + t * Four::V, &a[t][i], 16);
   }
   for (; p < pixels; ++p)
-    for (int q = 0; q < 3; ++q) y[3 * p + q] = x[q * plane + p];
+    for (int q = 0; q < kChannels; ++q) y[kChannels * p + q] = x[q * plane + p];
 }
 static void split_planes(const uint32_t* x, uint32_t* y, int64_t plane, int64_t pixels) {
   typedef Tile<uint32_t> Four;
@@ -186,7 +193,8 @@ static void copy_elements(const myc_call* call, const T* x, T* y, CopyPlan p) {
   if (cross >= 0) {
     const int64_t np = p.n[cross], nq = p.n[last], from = p.from[last], to = p.to[cross];
     const bool stream = can_stream(y, p, size * static_cast<int64_t>(sizeof(T)));
-    const int64_t strip = stream || nq == 3 ? 512 : 64;  // rows of y that one body makes
+    const bool joins = to == nq && nq >= 3 && nq < 8 && nq != 4;  // channels of images
+    const int64_t strip = stream || joins ? 512 : 64;  // rows of y that one body makes
     CopyPlan outer;
     for (int d = 0; d < last; ++d) {
       if (d != cross) outer.axis(p.n[d], p.from[d], p.to[d]);
@@ -195,8 +203,10 @@ static void copy_elements(const myc_call* call, const T* x, T* y, CopyPlan p) {
     for_each_outer(call, outer, outer.rank, min(np, strip) * nq * item, [&](int64_t a, int64_t b, int64_t s) {
       const int64_t rows = min(strip, np - s * strip);
       if constexpr (std::is_same<T, uint32_t>::value) {
-        if (nq == 3 && to == 3)
-          return join_planes(x + a, from, y + b, rows);
+        if (joins) {
+          const auto join = nq == 3 ? join_planes<3> : nq == 5 ? join_planes<5> : nq == 6 ? join_planes<6> : join_planes<7>;
+          return join(x + a, from, y + b, rows);
+        }
         if (np == 3 && from == 3)
           return split_planes(x + a, y + b, to, nq);
       }
