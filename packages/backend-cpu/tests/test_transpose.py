@@ -34,3 +34,12 @@ def test_matrix(shape, dtype, threads):
 def test_three_axes(shape, axes, threads):
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     np.testing.assert_array_equal(ops.transpose(ms.Tensor(x), axes).asnumpy(), x.transpose(axes))
+
+
+@pytest.mark.parametrize("channels", range(2, 10))
+def test_images_of_few_channels(channels, threads):
+    for pixels in (1, 3, 4, 5, 8, 9, 196, 511, 512, 513, 1031):
+        x = np.arange(2 * channels * pixels, dtype=np.float32).reshape(2, channels, pixels)
+        turned = ops.transpose(ms.Tensor(x), (0, 2, 1))
+        np.testing.assert_array_equal(turned.asnumpy(), x.transpose(0, 2, 1))
+        np.testing.assert_array_equal(ops.transpose(turned, (0, 2, 1)).asnumpy(), x)
