@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 namespace mycelia::lite {
@@ -12,8 +13,26 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 
+// Whether there is room for large memory: the system promises more than it has, and ends the process when that is used.
+bool has_room(size_t bytes) {
+  constexpr size_t kLarge = size_t{256} << 20;
+  if (bytes < kLarge) return true;
+  std::FILE* const facts = std::fopen("/proc/meminfo", "r");
+  if (!facts) return true;  // no Linux
+  unsigned long long kilobytes, room = 0;
+  char line[128];
+  bool known = false;
+  while (std::fgets(line, sizeof(line), facts)) {
+    if (std::sscanf(line, "MemAvailable: %llu", &kilobytes) == 1) room += kilobytes, known = true;
+    else if (std::sscanf(line, "SwapFree: %llu", &kilobytes) == 1) room += kilobytes;
+  }
+  std::fclose(facts);
+  return !known || bytes / 1024 <= room;
+}
+
 // Large memory lies on huge pages where the system has them: packed weights are read once a run, page after page.
 uint8_t* allocated(size_t bytes) {
+  if (!has_room(bytes)) return nullptr;
   const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
   auto* const data = static_cast<uint8_t*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)

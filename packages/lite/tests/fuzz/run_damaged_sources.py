@@ -8,12 +8,16 @@ behind the name. The last line has how many were refused and how many converted;
 
 from __future__ import annotations
 
+import copy
+import io
+import json
 import os
 import random
 import re
 import sys
 import tempfile
 import warnings
+import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "core" / "tests"))
@@ -32,7 +36,7 @@ from mycelia_lite.converter.importers.tensorflow import graph_pb2 as tensorflow_
 from mycelia_lite.converter.importers.tflite.file import TFL3
 from mycelia_lite.format import FormatError, decode, encode
 
-_ROOM = 1 << 30  # bytes of address space for one conversion
+_ROOM = int(os.environ.get("ROOM", 1 << 30))  # bytes of address space for one conversion
 _WORDS = re.compile(rb'"[^"]*"|[\w.+-]+|[{}:]')
 
 
@@ -80,6 +84,40 @@ def _words(data: bytes, rng: random.Random) -> bytes:
     return b" ".join(words)
 
 
+def _archive(data: bytes, rng: random.Random) -> bytes:
+    """A file of torch.export with another value in one of its JSON texts, or other bytes in one of its members."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    texts = [name for name in members if name.endswith(".json")]
+    name = rng.choice(texts if texts and rng.random() < 0.8 else list(members))
+    if name in texts:
+        tree = json.loads(members[name])
+        _value_of_tree(tree, rng)
+        members[name] = json.dumps(tree).encode()
+    else:
+        members[name] = mutations.mutated(members[name], rng)
+    if rng.random() < 0.05:
+        del members[rng.choice(list(members))]
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def _value_of_tree(tree, rng: random.Random) -> None:
+    places = [(tree, key) for key in (tree if isinstance(tree, dict) else range(len(tree)))]
+    for owner, key in places:  # grows while it is walked
+        value = owner[key]
+        if isinstance(value, (dict, list)):
+            places += [(value, k) for k in (value if isinstance(value, dict) else range(len(value)))]
+    for _ in range(rng.choice((1, 1, 2))):
+        owner, key = rng.choice(places)
+        other = rng.choice(places)
+        new = (other[0][other[1]], 0, -1, 1, 3, 1 << 31, 1 << 40, 0.5, "", "nowhere", None, True, [], {})
+        owner[key] = rng.choice(new) if rng.random() < 0.8 else copy.deepcopy(new[0])
+
+
 def changed(framework: str, data: bytes, rng: random.Random, weights: bool) -> bytes:
     """The file with one change, of its bytes for a quarter of the numbers."""
     if rng.random() < 0.25:
@@ -87,6 +125,8 @@ def changed(framework: str, data: bytes, rng: random.Random, weights: bool) -> b
     try:
         if framework == "TFLITE":
             return _table(data, rng)
+        if framework == "PYTORCH":
+            return _archive(data, rng)
         if framework == "CAFFE":
             return _message(data, rng, caffe_pb2.NetWeights) if weights else _words(data, rng)
         if framework == "ONNX":
@@ -96,7 +136,7 @@ def changed(framework: str, data: bytes, rng: random.Random, weights: bool) -> b
         else:
             from mycelia.io.mindir.mindir_pb2 import ModelProto as Root
         return _message(data, rng, Root)
-    except (FormatError, DecodeError, ValueError, TypeError, text_format.ParseError):
+    except (FormatError, DecodeError, ValueError, TypeError, LookupError, text_format.ParseError):
         return mutations.mutated(data, rng)
 
 
@@ -128,7 +168,8 @@ def problem(framework: str, source: Path, weights: Path | None, out: Path, numbe
     made = out / "made.ms"
     try:
         if os.environ.get("RUN", "1") == "1":
-            use(made, random.Random(number))
+            with mutations.limits(2 * _ROOM):  # the runtime must tell what it has no memory for
+                use(made, random.Random(number))
     except RuntimeError as error:
         if not str(error).strip():
             return "no reason at run time", True
@@ -155,7 +196,8 @@ def main() -> None:
             if progress:
                 Path(progress).write_text(str(number))
             rng, file = random.Random(number), files[number % len(files)]
-            source, beside = home / f"source.{framework.lower()}", Path(f"{file}.weights")
+            suffix = "pt2" if framework == "PYTORCH" else framework.lower()
+            source, beside = home / f"source.{suffix}", Path(f"{file}.weights")
             weights = home / "weights" if beside.exists() else None
             parts = [file.read_bytes()] + ([beside.read_bytes()] if weights else [])
             which = rng.randrange(len(parts))

@@ -97,6 +97,27 @@ def test_damaged_subgraphs_are_told_or_run(with_subgraphs, seed):
     assert told > 10 and ran > 5
 
 
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="what memory there is is told as on Linux")
+def test_values_that_no_memory_can_hold_are_refused(tmp_path):
+    # The system would promise these bytes, and end the process that uses them.
+    total = int(Path("/proc/meminfo").read_text().split()[1]) << 10
+    file = File()
+    file.tensor("x", dims=[1])
+    rows, columns = file.constant("rows", np.array([1 << 10, 1], np.int32)), (total - (1 << 27)) >> 12
+
+    def make():
+        wide = file.constant("wide", np.array([1 << 10, columns], np.int32))
+        file.node("BroadcastTo", ["x", wide], ["y"], shape=[1 << 10, columns])
+        file.node(
+            "ReduceFusion", ["y", file.constant("axis", np.array([1], np.int32))], ["z"], mode="ReduceSum"
+        )
+        file.node("Reshape", ["z", rows], ["w"])
+
+    file.graph(["x"], ["w"], make)
+    with pytest.raises(RuntimeError, match=r"no memory"):
+        file.model(tmp_path / "m.ms")
+
+
 @pytest.mark.parametrize(
     ("kind", "axes", "dims"),
     [("ExpandDims", [3, 3], [2, 3]), ("Unsqueeze", [2, 2], [4])],

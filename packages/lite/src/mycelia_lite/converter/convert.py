@@ -70,6 +70,13 @@ def convert(
 def run(job: Job) -> Report:
     """Do one conversion. Errors: ConversionError, OSError; then nothing is written."""
     check(job)
+    try:
+        return _run(job)
+    except ms_format.FormatError as error:  # such as a name that is no text
+        raise ConversionError(Code.GRAPH_FILE_ERROR, f"no file can hold the model: {error}") from error
+
+
+def _run(job: Job) -> Report:
     model, halves, comparison = _imported(job)
     written = model.copy() if comparison else model
     done = _finish(model, job, halves)

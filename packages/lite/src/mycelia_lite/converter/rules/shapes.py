@@ -42,7 +42,9 @@ def _reshape(w: Writer, node: Node) -> None:
 def _as_shape(w: Writer, y: Value, tensor: int, sizes: Sequence[Any]) -> None:
     """`y` has the elements of a tensor in a shape of numbers, formulas and perhaps one -1."""
     shape = [-1 if type(n) is not int else n for n in y.type.shape]
-    if shape and shape.count(-1) <= 1 and 0 not in shape:
+    given = list(w.tensors[tensor].dims)
+    kept = all(given[i : i + 1] == [0] for i, n in enumerate(shape) if n == 0)  # as 0 in a Reshape means
+    if shape and shape.count(-1) <= 1 and kept:
         w.emit(y, Table("Reshape"), [tensor, w.constant(np.asarray(shape, np.int32))])
     elif shape:
         if any(type(n) is int and n == 0 for n in sizes):  # of a Reshape it would mean another size

@@ -65,7 +65,14 @@ def load(path: Any, input_shapes: Mapping[str, Sequence[int]]) -> Source:
 
 def source(program: Any, name: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
     """The graph of a `torch.export.ExportedProgram`; `name` is for messages."""
-    return _Program(program.run_decompositions(), name).source(input_shapes)
+    try:
+        program = program.run_decompositions()
+    except Exception as error:  # torch computes all shapes anew, and raises what its operators raise
+        reason = str(error).partition("\n")[0]
+        raise ConversionError(
+            Code.GRAPH_FILE_ERROR, f"{name} is no program that torch can run: {reason}"
+        ) from error
+    return _Program(program, name).source(input_shapes)
 
 
 class _Program:
