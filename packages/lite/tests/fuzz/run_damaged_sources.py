@@ -85,7 +85,7 @@ def _words(data: bytes, rng: random.Random) -> bytes:
 
 
 def _archive(data: bytes, rng: random.Random) -> bytes:
-    """A file of torch.export with another value in one of its JSON texts, or other bytes in one of its members."""
+    """A file of torch.export with other values in one of its JSON texts, or other bytes in a member."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     texts = [name for name in members if name.endswith(".json")]
