@@ -53,6 +53,20 @@ _OPS = {
     "flat": (lambda x: x.reshape(x.shape[0], x.shape[1] * x.shape[2], 1), "n", None, True, False),
     "product": (lambda x, y: ops.matmul(x, ops.transpose(y, (0, 2, 1))), "ff", None, False, True),
 }  # fmt: skip
+
+
+def _layer(activation):
+    def layer(x):
+        rows = 10 * np.sin(np.arange(4 * x.shape[2], dtype=np.float32) + 1).reshape(x.shape[2], 4)
+        return activation(ops.matmul(x, ms.Tensor(rows)))
+
+    return layer
+
+
+_OPS |= {
+    f"layer {f.__name__}": (_layer(f), "f", None, False, True)
+    for f in (ops.relu, ops.relu6, ops.hardswish, ops.silu, ops.sigmoid, ops.gelu)
+}
 _DTYPES = {"f": ms.float32, "i": ms.int32, "b": ms.bool_}
 
 
