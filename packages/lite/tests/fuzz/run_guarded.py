@@ -1,4 +1,4 @@
-"""Random graphs whose inputs and outputs lie at pages that nobody may touch: `python run_guarded.py FIRST COUNT`
+"""Random graphs whose inputs and outputs lie at pages that nobody may touch: `run_guarded.py FIRST COUNT`
 
 A kernel that reads or writes an element before or behind them, in C++, by intrinsics or in assembly, ends the
 process. MYCELIA_ISA chooses the kernels. The last line has how many graphs ran.
