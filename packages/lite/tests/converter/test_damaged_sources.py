@@ -13,7 +13,14 @@ import mycelia_lite as mslite
 from mycelia import nn, ops
 from mycelia_lite.converter import ConversionError, convert
 
-from . import caffe_models, onnx_models, test_tflite_graphs, test_tflite_recurrent, tflite_models
+from . import (
+    caffe_models,
+    onnx_models,
+    test_tflite_detection,
+    test_tflite_graphs,
+    test_tflite_recurrent,
+    tflite_models,
+)
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "tensorflow"
 RUNNER = Path(__file__).parents[1] / "fuzz" / "run_damaged_sources.py"
@@ -56,7 +63,8 @@ def tflite(folder, write_mindir):
     cells = ("lstm_coupled", "rnn_both", "svdf")
     more = [test_tflite_recurrent.CASES[name].write(folder / f"{name}.tflite") for name in cells]
     loop = test_tflite_graphs.counting().write(folder / "loop.tflite")
-    return [made.write(folder / "m.tflite"), loop, *more]
+    boxes = test_tflite_detection.case("fast")[0].write(folder / "boxes.tflite")
+    return [made.write(folder / "m.tflite"), loop, boxes, *more]
 
 
 def tf(folder, write_mindir):

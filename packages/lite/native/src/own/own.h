@@ -28,6 +28,12 @@ struct DeformConvAttributes {
   int64_t kernel[2], stride[2], pad[2], dilation[2];
   int64_t group, offset_group;
 };
+struct DetectionAttributes {
+  double scale[4];  // of height, width, x, y
+  double overlap, score;
+  int64_t most, most_of_class, classes_of_box, classes;
+  int64_t regular;  // classes one by one, not the best class of a box
+};
 struct NmsAttributes {
   int64_t center;  // boxes are center and size, not two corners
   int64_t most;  // of a class

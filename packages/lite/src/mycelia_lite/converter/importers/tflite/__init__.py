@@ -23,6 +23,7 @@ from mycelia_lite.converter.importers.tflite import (
     activations,
     arrays,
     blocks,
+    detection,
     elementwise,
     graphs,
     indices,
@@ -40,7 +41,7 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, blocks, elementwise, graphs, indices, products, quantized, recurrent,
+    activations, arrays, blocks, detection, elementwise, graphs, indices, products, quantized, recurrent,
     reductions, resize, shapes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
