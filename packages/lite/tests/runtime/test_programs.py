@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,16 @@ def test_every_variant_of_the_kernels_that_runs_here_answers_alike(lenet, tmp_pa
     else:
         assert isa != "vax"
         assert np.allclose(np.load(tmp_path / "answer.npy"), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_shared_library_exports_the_c_interface_alone():
+    header = (runtime.folder() / "include" / "mycelia" / "lite" / "c_api.h").read_text()
+    library = runtime.folder() / "libmycelia_lite.so"
+    listing = subprocess.run(
+        ["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True
+    )
+    exported = {line.split()[2] for line in listing.stdout.splitlines()}
+    assert exported == set(re.findall(r"(?m)^MS_API [^;(]*?\b(MS\w+)\(", header))
 
 
 def test_the_libraries_need_nothing_but_the_system():

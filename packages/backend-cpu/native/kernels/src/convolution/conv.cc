@@ -1,22 +1,9 @@
-// Convolution and its gradients: sizes from the call, and the choice of the algorithm.
+// Convolution and its gradients: sizes from the call, and the choice of the algorithm.  Each kernel names its own algorithms
+// alone, so that programs link no others.
 #include "convolution/conv_shape.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
-
-// One way to compute the three directions.
-struct Algorithm {
-  int32_t (*forward)(const myc_call*, const ConvShape&, const float* x, const float* w, const float* bias,
-                     float* y);
-  int32_t (*input_grad)(const myc_call*, const ConvShape&, const float* dy, const float* w, float* dx);
-  int32_t (*weight_grad)(const myc_call*, const ConvShape&, const float* x, const float* dy, float* dw);
-};
-
-Algorithm choose(const ConvShape& s) {
-  if (conv_planes_fits(s)) return {conv_planes, conv_planes_input_grad, conv_planes_weight_grad};
-  const auto forward = conv_few_fits(s) ? conv_few : conv_lanes_fits(s) ? conv_lanes : conv_gemm;
-  return {forward, conv_lanes_fits(s) ? conv_lanes_input_grad : conv_gemm_input_grad, conv_tiles_weight_grad};
-}
 
 // A list attribute of one entry holds for all dimensions.
 int64_t entry(const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; }
@@ -56,7 +43,11 @@ KERNEL_FN(conv, f32) {
                                  a.dilation, a.group);
   const float *x = in<float>(call, 0), *w = in<float>(call, 1), *bias = in<float>(call, 2);
   float* y = out<float>(call);
-  return restore_border(call, ConvResult::forward, s, x, w, bias, y, choose(s).forward(call, s, x, w, bias, y));
+  const auto compute = conv_planes_fits(s)  ? conv_planes
+                       : conv_few_fits(s)   ? conv_few
+                       : conv_lanes_fits(s) ? conv_lanes
+                                            : conv_gemm;
+  return restore_border(call, ConvResult::forward, s, x, w, bias, y, compute(call, s, x, w, bias, y));
 }
 
 KERNEL_FN(conv_input_grad, f32) {
@@ -65,7 +56,10 @@ KERNEL_FN(conv_input_grad, f32) {
                                  a.dilation, a.group);
   const float *dy = in<float>(call, 0), *w = in<float>(call, 1);
   float* dx = out<float>(call);
-  return restore_border(call, ConvResult::input_grad, s, dy, w, nullptr, dx, choose(s).input_grad(call, s, dy, w, dx));
+  const auto compute = conv_planes_fits(s)  ? conv_planes_input_grad
+                       : conv_lanes_fits(s) ? conv_lanes_input_grad
+                                            : conv_gemm_input_grad;
+  return restore_border(call, ConvResult::input_grad, s, dy, w, nullptr, dx, compute(call, s, dy, w, dx));
 }
 
 KERNEL_FN(conv_weight_grad, f32) {
@@ -74,8 +68,8 @@ KERNEL_FN(conv_weight_grad, f32) {
                                  a.dilation, a.group);
   const float *x = in<float>(call, 0), *dy = in<float>(call, 1);
   float* dw = out<float>(call);
-  return restore_border(call, ConvResult::weight_grad, s, x, dy, nullptr, dw,
-                        choose(s).weight_grad(call, s, x, dy, dw));
+  const auto compute = conv_planes_fits(s) ? conv_planes_weight_grad : conv_tiles_weight_grad;
+  return restore_border(call, ConvResult::weight_grad, s, x, dy, nullptr, dw, compute(call, s, x, dy, dw));
 }
 
 }  // namespace mycelia::MYC_ISA
