@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mycelia_lite.converter.optimise import (  # noqa: F401
     activations,
     convolution,
+    layout,
     normalization,
     products,
     reductions,
