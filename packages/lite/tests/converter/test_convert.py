@@ -12,17 +12,7 @@ from mycelia_lite.converter import Code, ConversionError, convert
 from mycelia_lite.converter.optimise import RULES
 from mycelia_lite.format import read
 
-
-def answer(path, *arrays):
-    """The outputs of a `.ms` model, resized to the arrays."""
-    model = mslite.Model()
-    model.build_from_file(path)
-    inputs = model.get_inputs()
-    if any(-1 in t.shape for t in inputs):
-        model.resize(inputs, [a.shape for a in arrays])
-    for tensor, array in zip(inputs, arrays):
-        tensor.set_data_from_numpy(array)
-    return [t.get_data_to_numpy() for t in model.predict(inputs)]
+from .ms_files import answer
 
 
 def close(found, expected):

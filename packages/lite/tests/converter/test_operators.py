@@ -13,6 +13,8 @@ from mycelia import mint, nn, ops
 from mycelia_lite.converter import convert
 from mycelia_lite.format import Table, read, write
 
+from .ms_files import answer as run
+
 RNG = np.random.default_rng(7)
 IMAGE = RNG.normal(size=(2, 3, 6, 5)).astype(np.float32)
 CUBE = RNG.normal(size=(2, 3, 4)).astype(np.float32)
@@ -29,17 +31,6 @@ class Function(nn.Cell):
 
     def construct(self, *inputs):
         return self.function(*inputs)
-
-
-def run(path, *arrays):
-    model = mslite.Model()
-    model.build_from_file(str(path))
-    inputs = model.get_inputs()
-    if any(-1 in t.shape for t in inputs):
-        model.resize(inputs, [a.shape for a in arrays])
-    for tensor, array in zip(inputs, arrays):
-        tensor.set_data_from_numpy(array)
-    return [t.get_data_to_numpy() for t in model.predict(inputs)]
 
 
 def converted(net, folder, arrays, open_batch=False):

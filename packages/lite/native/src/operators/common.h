@@ -31,6 +31,8 @@ inline myc_ints ints(std::initializer_list<int64_t> values) {
 
 // The axis counted from the front; fails if there is none.
 int axis_of(Planner& p, int64_t axis, int rank);
+// Whether the value can be indices; fails else.
+bool places(Planner& p, int index);
 
 // Which dimensions the axes name; none after a fault.
 std::vector<bool> named_axes(Planner& p, const std::vector<int64_t>& axes, int rank);

@@ -9,12 +9,6 @@ using namespace schema;
 
 namespace {
 
-bool places(Planner& p, int index) {
-  const int32_t dtype = p.type(index).dtype;
-  if (dtype != MYC_I32 && dtype != MYC_I64) p.fail(kNotSupported, "indices must be int32 or int64, but are " + text_of(p.type(index)));
-  return p.ok();
-}
-
 constexpr int64_t kReductions = 7;
 
 }  // namespace

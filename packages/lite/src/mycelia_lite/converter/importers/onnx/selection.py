@@ -25,26 +25,25 @@ def _nonzero(call, x):
     return custom("nonzero", [x], [(ms.int64, (x.ndim, OPEN))])
 
 
+def _along(call, x):
+    """The axis that elements are found along, in a list, and the shape of what is found; [] for all of them."""
+    axis = call.get("axis")
+    if axis is None:
+        return [], [OPEN]
+    axis = positive_axis(call, axis, x.ndim)
+    return [axis], [OPEN if d == axis else n for d, n in enumerate(shape_of(x))]
+
+
 @operator("Compress")
 def _compress(call, x, condition):
-    axis = call.get("axis")
-    shape = [OPEN]
-    if axis is not None:
-        axis = positive_axis(call, axis, x.ndim)
-        shape = [OPEN if d == axis else n for d, n in enumerate(shape_of(x))]
-    given = [] if axis is None else [axis]
+    given, shape = _along(call, x)
     return custom("compress", [x, cast(condition, ms.bool_)], [(x.dtype, shape)], axis=given)
 
 
 @operator("Unique")
 def _unique(call, x):
     """The distinct elements or slices, the first place of each, which of them each is, their counts."""
-    axis = call.get("axis")
-    shape = [OPEN]
-    if axis is not None:
-        axis = positive_axis(call, axis, x.ndim)
-        shape = [OPEN if d == axis else n for d, n in enumerate(shape_of(x))]
-    given = [] if axis is None else [axis]
+    given, shape = _along(call, x)
     types = [(x.dtype, shape), *[(ms.int64, (OPEN,))] * 3]
     return custom("unique", [x], types, axis=given, sorted=call.choice("sorted", 1, (0, 1)))
 
