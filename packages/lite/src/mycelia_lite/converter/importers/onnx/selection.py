@@ -26,7 +26,7 @@ def _nonzero(call, x):
 
 
 def _along(call, x):
-    """The axis that elements are found along, in a list, and the shape of what is found; [] for all of them."""
+    """[the axis] that elements are found along, [] for all of them, and the shape of what is found."""
     axis = call.get("axis")
     if axis is None:
         return [], [OPEN]
