@@ -94,7 +94,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
 Status Execution::first_stage(int graph, const std::vector<Type>& types, std::shared_ptr<Stage>* stage) {
   std::string key = (watched_ ? "watched " : "graph ") + std::to_string(graph);
   for (const Type& type : types) key += " " + text_of(type);
-  return find(key, [&](Stage* made) { return Planner(file_, &source_.packs, &made->plan).run(graph, types); }, stage);
+  return find(key, [&](Stage* made) { return Planner(file_, &source_.packs, &source_.pool, &made->plan).run(graph, types); }, stage);
 }
 
 Status Execution::next_stage(const std::shared_ptr<Stage>& before, const Results& results, std::shared_ptr<Stage>* stage) {
@@ -111,7 +111,7 @@ Status Execution::next_stage(const std::shared_ptr<Stage>& before, const Results
   }
   const auto make = [&](Stage* made) {
     made->before = before;
-    return Planner(file_, &source_.packs, &made->plan).resume(before->plan, numbers, types);
+    return Planner(file_, &source_.packs, &source_.pool, &made->plan).resume(before->plan, numbers, types);
   };
   return find(key, make, stage);
 }

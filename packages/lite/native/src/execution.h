@@ -54,6 +54,7 @@ struct Source {
   ModelBytes bytes;
   ModelFile file;
   Packs packs;
+  Pool pool;  // of packed weights
   std::map<size_t, Memory> updated;  // constants of the file that were replaced
   std::mutex planning;  // held by who reads attributes or changes packs, through `Planning`
   std::atomic<std::thread::id> planner{};  // who holds it

@@ -12,6 +12,9 @@ namespace mycelia::lite {
 namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kChunk = size_t{64} << 20;  // that is asked for before it is needed: pages that are not touched cost nothing
+
+size_t rounded(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
 // Whether there is room for large memory: the system promises more than it has, and ends the process when that is used.
 bool has_room(size_t bytes) {
@@ -34,36 +37,45 @@ bool has_room(size_t bytes) {
 uint8_t* allocated(size_t bytes) {
   if (!has_room(bytes)) return nullptr;
   const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
-  auto* const data = static_cast<uint8_t*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  auto* const data = static_cast<uint8_t*>(std::aligned_alloc(alignment, rounded(bytes, alignment)));
+#ifdef MADV_HUGEPAGE
   if (data && bytes >= kHugePage) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
   return data;
 }
 
+// Makes the pages of memory present that will all be written; where the system cannot (before Linux 5.14), they come one by one.
+void populate(uint8_t* data, size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = at / page * page, end = (at + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(data), static_cast<void>(bytes);
+#endif
+}
+
 }  // namespace
 
-Memory::Memory(size_t bytes) : data_(allocated(std::max<size_t>(bytes, 1))), size_(bytes) {}
+Memory::Memory(size_t bytes) : data_(allocated(std::max<size_t>(bytes, 1)), std::free), size_(bytes) {}
 
-Memory Memory::present(size_t bytes) {
-  Memory made(bytes);
-#ifdef MADV_POPULATE_WRITE  // Linux 5.14; where it fails, pages come one by one
-  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(made.data_);
-  const uintptr_t begin = (at + page - 1) / page * page, end = (at + bytes) / page * page;
-  if (made.data_ && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
-#endif
-  return made;
-}
-
-Memory& Memory::operator=(Memory&& other) noexcept {
-  if (this != &other) {
-    std::free(data_);
-    data_ = other.data_, size_ = other.size_;
-    other.data_ = nullptr, other.size_ = 0;
+Memory Pool::take(size_t bytes) {
+  total_ += bytes;
+  if (total_ < kHugePage) return Memory(bytes);  // a small model has no use for a huge page
+  if (bytes > chunk_.size() || used_ > chunk_.size() - bytes) {
+    chunk_ = Memory(rounded(std::max(bytes, kChunk), kHugePage));
+    used_ = 0;
+    if (!chunk_.data()) {
+      chunk_ = Memory();
+      return Memory(bytes);
+    }
   }
-  return *this;
+  Memory part;
+  part.data_ = std::shared_ptr<uint8_t>(chunk_.data_, chunk_.data() + used_);
+  part.size_ = bytes;
+  populate(part.data(), bytes);
+  used_ = std::min(rounded(used_ + bytes, kAlignment), chunk_.size());
+  return part;
 }
-
-Memory::~Memory() { std::free(data_); }
 
 }  // namespace mycelia::lite

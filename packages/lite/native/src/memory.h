@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace mycelia::lite {
 
@@ -11,17 +13,29 @@ class Memory {
  public:
   Memory() = default;
   explicit Memory(size_t bytes);
-  // For what is written as a whole at once: the system hands out all pages in one go, not each at its first touch.
-  static Memory present(size_t bytes);
-  Memory(Memory&& other) noexcept : data_(other.data_), size_(other.size_) { other.data_ = nullptr, other.size_ = 0; }
-  Memory& operator=(Memory&& other) noexcept;
-  ~Memory();
-  uint8_t* data() const { return data_; }
+  Memory(Memory&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Memory& operator=(Memory&& other) noexcept {
+    data_ = std::move(other.data_), size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+  uint8_t* data() const { return data_.get(); }
   size_t size() const { return size_; }
 
  private:
-  uint8_t* data_ = nullptr;
+  friend class Pool;
+  std::shared_ptr<uint8_t> data_;  // shared by the parts of a pool
   size_t size_ = 0;
+};
+
+// Memory for what is written as a whole at once and kept: side by side on huge pages, which the system hands out in one go, not
+// each at its first touch. A part that goes is free again when all those beside it are.
+class Pool {
+ public:
+  Memory take(size_t bytes);
+
+ private:
+  Memory chunk_;
+  size_t used_ = 0, total_ = 0;  // of the chunk; of all that was taken
 };
 
 }  // namespace mycelia::lite

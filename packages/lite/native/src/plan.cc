@@ -171,6 +171,7 @@ void Planner::set_output(size_t i, int value) {
 int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out) {
   std::string key = op;
   bool lasting = true;
+  const bool packs_weights = std::exchange(packs_next_, false);
   for (int i : inputs) {
     const uint8_t* data = i < 0 ? nullptr : constant(i);
     lasting = lasting && (i < 0 || plan_.values[i].lasting);
@@ -179,8 +180,9 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   key.append(attributes.begin(), attributes.end()).append(text_of(out));
   if (const auto found = packs(lasting).find(key); found != packs(lasting).end()) return add(found->second, lasting);
   Pack pack{std::move(out), Memory()};
-  pack.memory = Memory::present(static_cast<size_t>(bytes_of(pack.type)));
-  if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes_of(pack.type)) + " bytes");
+  const size_t bytes = static_cast<size_t>(bytes_of(pack.type));
+  pack.memory = packs_weights && lasting ? pool_->take(bytes) : Memory(bytes);
+  if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes) + " bytes");
   Packs on_the_way;  // of inputs that are stored as float16: needed here only
   std::swap(*packs_, on_the_way);
   const std::vector<int> wide = widened(inputs);

@@ -129,8 +129,8 @@ struct Plan {
 // Makes the plan of a stage. What depends on constants alone is computed here.
 class Planner {
  public:
-  // `packs`: constants that serve all plans.
-  Planner(const ModelFile& file, Packs* packs, Plan* plan) : file_(file), packs_(packs), plan_(*plan) {}
+  // `packs`: constants that serve all plans; `pool`: the memory of weights among them.
+  Planner(const ModelFile& file, Packs* packs, Pool* pool, Plan* plan) : file_(file), packs_(packs), pool_(pool), plan_(*plan) {}
 
   // The first stage of a subgraph.  `types`: of its inputs.
   Status run(int graph, const std::vector<Type>& types);
@@ -158,6 +158,14 @@ class Planner {
   }
   int emit(const char* op, const std::vector<int>& inputs, Type out) { return emit(op, inputs, std::vector<uint8_t>(), std::move(out)); }
   int emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out);
+  // The same for packed weights, which are kept as long as the model if what they are made of is.
+  template <class Attributes>
+  int emit_pack(const char* op, int weights, const Attributes& attributes, Type out) {
+    packs_next_ = true;
+    const int made = emit(op, {weights}, attributes, std::move(out));
+    packs_next_ = false;
+    return made;
+  }
   // A kernel with several results.
   template <class Attributes>
   std::vector<int> emit_all(const char* op, const std::vector<int>& inputs, const Attributes& attributes, std::vector<Type> outs) {
@@ -233,6 +241,8 @@ class Planner {
 
   const ModelFile& file_;
   Packs* packs_;
+  Pool* pool_;
+  bool packs_next_ = false;  // what is computed next is packed weights
   Plan& plan_;
   const FileNode* node_ = nullptr;
   int node_index_ = -1;

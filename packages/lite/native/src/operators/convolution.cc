@@ -51,7 +51,7 @@ int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_
     const Type& from = p.type(direct);
     const Type out{from.dtype, {(algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6) * depth * padded(outputs) + kPackEnd}};
     const int weights = from.rank() == 2 ? direct : p.view(direct, {padded(outputs) / kPanel, 9 * depth, kPanel});
-    return p.emit("conv_pack", {weights}, myc_conv_pack_attrs{algorithm, 1, 0}, out);
+    return p.emit_pack("conv_pack", weights, myc_conv_pack_attrs{algorithm, 1, 0}, out);
   });
 }
 
@@ -63,7 +63,7 @@ int grouped_pack(Planner& p, int weight, int64_t algorithm, int64_t group) {
     const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t size = algorithm == MYC_CONV_DEPTHWISE ? taps * padded(outputs) : group * taps * per_group * padded(outputs / group);
-    return p.emit("conv_pack", {turned}, myc_conv_pack_attrs{algorithm, group, 0}, Type{w.dtype, {size}});
+    return p.emit_pack("conv_pack", turned, myc_conv_pack_attrs{algorithm, group, 0}, Type{w.dtype, {size}});
   });
 }
 
@@ -180,7 +180,7 @@ OPERATOR(Conv2dTransposeFusion) {
     const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t count = depthwise ? taps * padded(outputs) : taps * w.shape[0] * padded(per_group);
-    return p.emit("conv_pack", {turned}, myc_conv_pack_attrs{algorithm, group, 1}, Type{w.dtype, {count}});
+    return p.emit_pack("conv_pack", turned, myc_conv_pack_attrs{algorithm, group, 1}, Type{w.dtype, {count}});
   });
   const myc_conv_last_input_grad_attrs attributes{
       outputs,

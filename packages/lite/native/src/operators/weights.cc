@@ -23,7 +23,7 @@ int Weights::panels(bool transposed) {
   if (!p.ok()) return 0;
   return p.once(first ? "panels^T" : "panels", weight, [&] {
     const int flat = p.view(weight, first ? std::vector<int64_t>{outputs, depth} : type_.shape);
-    return p.emit("linear_pack", {flat}, myc_linear_pack_attrs{first, 0}, Type{type_.dtype, {depth * padded(outputs)}});
+    return p.emit_pack("linear_pack", flat, myc_linear_pack_attrs{first, 0}, Type{type_.dtype, {depth * padded(outputs)}});
   });
 }
 
