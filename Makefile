@@ -9,10 +9,13 @@ ARGS ?=
 
 quickstart: $(HATCH)
 	$(HATCH) run native
+	-.hatch/bin/python tools/build_pages.py
 	$(HATCH) run quickstart $(ARGS)
 
 test: $(HATCH)
 	$(HATCH) run native
+	-.hatch/bin/python tools/build_pages.py
+	-.hatch/bin/python tools/install_browser.py
 	-$(HATCH) env create kserve-client
 	-test -n "$(PYTHON39)" && PATH="$(PYTHON39)/bin:$$PATH" $(HATCH) env create serving-client
 	-.hatch/bin/python tools/fetch_models.py

@@ -1,0 +1,43 @@
+// The page and its state, in the part of the address behind '#': #/path?name=value.
+
+class Route {
+  path = $state("");
+  query = $state(new URLSearchParams());
+
+  constructor() {
+    addEventListener("hashchange", () => this.read());
+    this.read();
+  }
+
+  private read(): void {
+    const [path, query] = location.hash.slice(1).split("?", 2);
+    this.path = path || "/summary-manage";
+    this.query = new URLSearchParams(query ?? "");
+  }
+
+  // Changes the query in place, so that the address can be shared; empty values leave it.
+  set(changes: Record<string, string>): void {
+    const query = new URLSearchParams(this.query);
+    for (const [name, value] of Object.entries(changes)) {
+      if (value) query.set(name, value);
+      else query.delete(name);
+    }
+    if (query.toString() === this.query.toString()) return;
+    this.query = query;
+    history.replaceState(null, "", link(this.path, Object.fromEntries(query)));
+  }
+}
+
+export function link(path: string, query: Record<string, string> = {}): string {
+  const text = new URLSearchParams(query).toString();
+  return `#${path}${text ? `?${text}` : ""}`;
+}
+
+export const route = new Route();
+
+// A run's id as MindInsight has it in addresses: ./a/b; ./ is the base folder, which the interface calls @.
+export const idOf = (run: string) => `./${run === "@" ? "" : run.startsWith("@@") ? run.slice(1) : run}`;
+export const runOf = (id: string) => {
+  const name = id.replace(/^\.\//, "");
+  return name === "" ? "@" : name.startsWith("@") ? `@${name}` : name;
+};

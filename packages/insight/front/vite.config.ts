@@ -1,0 +1,10 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig } from "vite";
+
+// Relative paths: the service may have a prefix.
+export default defineConfig({
+  base: "./",
+  plugins: [svelte()],
+  build: { outDir: "../src/mycelia_insight/pages", emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  server: { proxy: { "/api": "http://127.0.0.1:8080" } },
+});

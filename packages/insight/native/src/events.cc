@@ -1,0 +1,142 @@
+#include "events.h"
+
+#include "wire.h"
+
+namespace mycelia::insight {
+namespace {
+
+// A one-element tensor of TensorFlow's as a number; false if it is none.
+bool number_of(std::string_view tensor, float* value) {
+  Fields fields(tensor);
+  Field f;
+  uint64_t dtype = 1;
+  std::string_view content;
+  bool found = false;
+  while (fields.next(&f)) {
+    if (f.number == 1 && f.type == 0) dtype = f.number_value;
+    else if (f.number == 4 && f.type == 2) content = f.bytes;
+    else if (f.number == 5 && f.type == 5) *value = f.as_float(), found = true;
+    else if (f.number == 5 && f.type == 2 && f.bytes.size() >= 4) found = true, std::memcpy(value, f.bytes.data(), 4);
+    else if (f.number == 6 && f.type == 1) *value = static_cast<float>(f.as_double()), found = true;
+    else if (f.number == 6 && f.type == 2 && f.bytes.size() >= 8) {
+      double wide;
+      std::memcpy(&wide, f.bytes.data(), 8);
+      *value = static_cast<float>(wide), found = true;
+    } else if ((f.number == 7 || f.number == 10) && f.type == 0) {
+      *value = static_cast<float>(static_cast<int64_t>(f.number_value)), found = true;
+    }
+  }
+  if (!fields.ok()) return false;
+  if (found) return true;
+  if (dtype == 1 && content.size() == 4) return std::memcpy(value, content.data(), 4), true;
+  if (dtype == 2 && content.size() == 8) {
+    double wide;
+    std::memcpy(&wide, content.data(), 8);
+    return *value = static_cast<float>(wide), true;
+  }
+  return false;
+}
+
+// Summary.Value of MindSpore.
+bool walk_value(std::string_view message, Found found, const std::function<void(const Found&)>& each) {
+  Fields fields(message);
+  Field f;
+  bool any = false;
+  while (fields.next(&f)) {
+    if (f.number == 1 && f.type == 2) found.tag = f.bytes;
+    else if (f.number == 3 && f.type == 5) found.kind = Kind::kScalar, found.value = f.as_float(), any = true;
+    else if (f.type == 2 && (f.number == 4 || f.number == 8 || f.number == 9 || f.number == 10)) {
+      found.kind = f.number == 4 ? Kind::kImage : f.number == 8 ? Kind::kTensor : f.number == 9 ? Kind::kHistogram : Kind::kLandscape;
+      found.payload = f.bytes, any = true;
+    }
+  }
+  if (fields.ok() && any) each(found);
+  return fields.ok();
+}
+
+// SummaryMetadata.plugin_data.plugin_name.
+std::string_view plugin_name(std::string_view metadata) {
+  Fields fields(metadata);
+  for (Field f; fields.next(&f);) {
+    if (f.number != 1 || f.type != 2) continue;
+    Fields inner(f.bytes);
+    for (Field g; inner.next(&g);)
+      if (g.number == 1 && g.type == 2) return g.bytes;
+  }
+  return {};
+}
+
+// Summary.Value of TensorBoard.
+bool walk_tensorboard_value(std::string_view message, Found found, const PluginOf& plugin_of,
+                            const std::function<void(const Found&)>& each) {
+  Fields fields(message);
+  std::string_view tensor, told;
+  bool any = false, has_tensor = false;
+  for (Field f; fields.next(&f);) {
+    if (f.number == 1 && f.type == 2) found.tag = f.bytes;
+    else if (f.number == 2 && f.type == 5) found.kind = Kind::kScalar, found.value = f.as_float(), any = true;
+    else if (f.type == 2 && (f.number == 4 || f.number == 5 || f.number == 6)) {
+      found.kind = f.number == 4 ? Kind::kImage : f.number == 5 ? Kind::kHistogram : Kind::kAudio;
+      found.payload = f.bytes, any = true;
+    } else if (f.number == 8 && f.type == 2) tensor = f.bytes, has_tensor = true;
+    else if (f.number == 9 && f.type == 2) told = plugin_name(f.bytes);
+  }
+  if (!fields.ok()) return false;
+  if (any) each(found);
+  if (any || !has_tensor) return true;
+  const std::string_view plugin = plugin_of(found.tag, told);
+  found.payload = tensor;
+  if (plugin == "scalars") {
+    found.kind = Kind::kScalar;
+    if (!number_of(tensor, &found.value)) return false;
+  } else if (plugin == "images") found.kind = Kind::kImage;
+  else if (plugin == "histograms") found.kind = Kind::kHistogram;
+  else if (plugin == "audio") found.kind = Kind::kAudio;
+  else if (plugin == "text") found.kind = Kind::kText;
+  else if (plugin == "hparams") found.kind = Kind::kParameters, found.payload = message;
+  else found.kind = plugin.empty() ? Kind::kTensor : Kind::kOther;
+  each(found);
+  return true;
+}
+
+}  // namespace
+
+bool walk_event(std::string_view event, Dialect* dialect, const PluginOf& plugin_of, const std::function<void(const Found&)>& each) {
+  Found found = {Kind::kOther, {}, 0, 0, 0, {}};
+  std::string_view body[16] = {}, version;
+  bool has[16] = {};
+  Fields fields(event);
+  for (Field f; fields.next(&f);) {
+    if (f.number == 1 && f.type == 1) found.wall_time = f.as_double();
+    else if (f.number == 2 && f.type == 0) found.step = static_cast<int64_t>(f.number_value);
+    else if (f.number == 3 && f.type == 2) version = f.bytes;
+    else if (f.number < 16 && f.type == 2) body[f.number] = f.bytes, has[f.number] = true;
+  }
+  if (!fields.ok()) return false;
+  if (!version.empty()) *dialect = version.substr(0, 6) == "brain." ? Dialect::kTensorBoard : Dialect::kMindSpore;
+  const auto give = [&](Kind kind, int number) {
+    if (!has[number]) return;
+    found.kind = kind, found.payload = body[number];
+    each(found);
+  };
+  if (has[5]) {
+    Fields summary(body[5]);
+    for (Field f; summary.next(&f);) {
+      if (f.number != 1 || f.type != 2) continue;
+      const bool right = *dialect == Dialect::kTensorBoard ? walk_tensorboard_value(f.bytes, found, plugin_of, each)
+                                                           : walk_value(f.bytes, found, each);
+      if (!right) return false;
+    }
+    if (!summary.ok()) return false;
+  }
+  give(Kind::kGraph, 4);
+  if (*dialect == Dialect::kTensorBoard) return true;
+  // A file of lineage has no version in front.
+  give(*dialect == Dialect::kMindSpore ? Kind::kExplain : Kind::kTrainLineage, 6);
+  give(Kind::kEvaluationLineage, 7);
+  give(Kind::kDatasetGraph, 9);
+  give(Kind::kUserDefined, 10);
+  return true;
+}
+
+}  // namespace mycelia::insight

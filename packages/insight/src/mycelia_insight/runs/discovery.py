@@ -1,0 +1,63 @@
+"""Which folders are runs: those that hold event files, at any depth."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_NAME = re.compile(r"(?:summary|tfevents)\.(\d+)")
+
+
+@dataclass(frozen=True, order=True)
+class EventFile:
+    """An event file; `seconds`, since 1970, stand in its name and give the order of a run's files."""
+
+    seconds: int
+    name: str
+
+    @property
+    def is_lineage(self) -> bool:
+        return self.name.endswith("_lineage")
+
+
+def event_file(name: str) -> EventFile | None:
+    """What a file's name says, or None if it is no event file's."""
+    found = _NAME.search(name)
+    return EventFile(int(found[1]), name) if found else None
+
+
+def find(base: str) -> Iterator[tuple[str, list[EventFile]]]:
+    """(path below `base`, event files in the order of their times) of each run; "" is `base` itself.
+
+    Folders that cannot be read are passed over; a folder that is met again through a link is met once.
+    """
+    seen: set[tuple[int, int]] = set()
+    stack = [""]
+    while stack:
+        below = stack.pop()
+        try:
+            here = os.stat(os.path.join(base, below))
+            if (here.st_dev, here.st_ino) in seen:
+                continue
+            seen.add((here.st_dev, here.st_ino))
+            with os.scandir(os.path.join(base, below)) as entries:
+                files, folders = [], []
+                for entry in entries:
+                    if _is_folder(entry):
+                        folders.append(os.path.join(below, entry.name))
+                    elif file := event_file(entry.name):
+                        files.append(file)
+        except OSError:
+            continue
+        if files:
+            yield below, sorted(files)
+        stack += sorted(folders, reverse=True)
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

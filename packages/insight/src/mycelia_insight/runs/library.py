@@ -1,0 +1,93 @@
+"""All runs under a base folder, kept up to date by one thread."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from mycelia_insight.runs import discovery
+from mycelia_insight.runs.run import Run
+
+
+class Library:
+    """Runs by their id, `./path below the base folder`.
+
+    interval: seconds between two looks for new files; known ones are looked at every `pulse` seconds.
+    """
+
+    def __init__(self, base: str, workspace: str, interval: float = 3, pulse: float = 0.25):
+        self.base, self._workspace = os.path.abspath(base), workspace
+        self._interval, self._pulse = interval, pulse
+        self._runs: dict[str, Run] = {}
+        self._files: dict[str, list[discovery.EventFile]] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._listeners: list[Callable[[str], None]] = []
+        self.loaded = False
+
+    def start(self) -> None:
+        """Follow the files in a thread of its own."""
+        self._thread = threading.Thread(target=self._follow, name="mycelia-insight runs", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread:
+            self._thread.join()
+
+    def runs(self) -> list[Run]:
+        with self._lock:
+            return list(self._runs.values())
+
+    def get(self, id: str) -> Run | None:
+        with self._lock:
+            return self._runs.get(id)
+
+    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call `listener` with the id of each run that changes, on the reading thread; returns the end of it."""
+        with self._lock:
+            self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def look(self) -> None:
+        """Find new runs and files, and forget runs that are gone."""
+        found = dict(discovery.find(self.base))
+        with self._lock:
+            for run in [run for run in self._runs.values() if run.name not in found]:
+                self._files.pop(run.name)
+                self._runs.pop(run.id)
+            self._files.update(found)
+            known = {run.name for run in self._runs.values()}
+        for name in found.keys() - known:
+            run = Run(os.path.join(self.base, name) if name else self.base, name, self._workspace)
+            with self._lock:
+                self._runs[run.id] = run
+
+    def read(self) -> bool:
+        """Read on in all files that have changed; whether there is more to read at once."""
+        more = False
+        with self._lock:
+            pairs = [(run, self._files[run.name]) for run in self._runs.values()]
+        for run, files in pairs:
+            if self._stop.is_set():
+                return False
+            if run.is_current(files):
+                continue
+            more |= run.refresh(files)
+            for listener in list(self._listeners):
+                listener(run.id)
+        return more
+
+    def _follow(self) -> None:
+        waited = self._interval
+        while not self._stop.is_set():
+            if waited >= self._interval:
+                self.look()
+                waited = 0.0
+            if self.read():
+                continue
+            self.loaded = True
+            self._stop.wait(self._pulse)
+            waited += self._pulse

@@ -1,0 +1,190 @@
+"""One run: the event files of a folder, as columns that follow them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mycelia_insight._native import DamagedIndex, Index
+from mycelia_insight.runs.discovery import EventFile
+from mycelia_insight.runs.kinds import Kind
+
+_AT_ONCE = 32 << 20  # bytes of a file that are read before others have their turn
+
+
+@dataclass(frozen=True)
+class Tag:
+    """The values of one name and kind; times are seconds since 1970."""
+
+    kind: Kind
+    name: str
+    count: int
+    first_step: int
+    last_step: int
+    first_time: float
+    last_time: float
+    last_value: float
+
+
+@dataclass(frozen=True)
+class Points:
+    """Of a scalar: steps int64 [n], times float64 [n] in seconds, values and smoothed values float32 [n]."""
+
+    steps: np.ndarray
+    times: np.ndarray
+    values: np.ndarray
+    smoothed: np.ndarray
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a value that is no scalar lies: `size` bytes at `offset` of a file."""
+
+    step: int
+    time: float
+    source: str
+    offset: int
+    size: int
+    width: int
+    height: int
+
+
+class Run:
+    """A run's columns lie in `<workspace>/index/<digest of its path>`; its own folder is only read."""
+
+    def __init__(self, folder: str, name: str, workspace: str):
+        """`folder`: absolute; `name`: the path below the base folder, "" for that itself."""
+        self.folder, self.name = folder, name
+        digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
+        self._place = os.path.join(workspace, "index", digest)
+        os.makedirs(self._place, mode=0o700, exist_ok=True)
+        self._index = Index(self._place)
+        self._order: list[str] = [source[0] for source in self._index.sources()]
+        self._reading = threading.Lock()  # one reader; those that ask for points do not wait for it
+        self._unkept = 0
+        self._state: tuple | None = None  # of the files when all that was in them had been read
+
+    @property
+    def id(self) -> str:
+        """`./` and the path below the base folder; bytes that are no UTF-8 are written as `\\xNN`."""
+        return "./" + os.fsencode(self.name).decode("utf-8", "backslashreplace")
+
+    def refresh(self, files: Sequence[EventFile]) -> bool:
+        """Read what has come to the run's files; whether more is to be read at once."""
+        with self._reading:
+            state = tuple(_state(os.path.join(self.folder, file.name)) for file in files)
+            paths = [os.path.join(self.folder, file.name) for file in files]
+            gone = [path for path in self._order if path not in paths]
+            # A file that belongs before others that have been read: their order decides which points count.
+            if gone or self._order != paths[: len(self._order)]:
+                self._begin_anew()
+            more = False
+            for path in paths:
+                if path not in self._order:
+                    self._order.append(path)
+                try:
+                    done, replaced, _, read = self._index.scan(path, _AT_ONCE)
+                except OSError as error:
+                    if error.errno in (errno.ENOENT, errno.EACCES, errno.EINVAL):
+                        continue  # gone since it was listed, or not ours to read
+                    raise
+                if replaced:
+                    self._begin_anew()
+                    return True
+                self._unkept += read
+                more |= not done
+                if not done:
+                    break  # files are read in their order
+            if self._unkept and (not more or self._unkept > 8 * _AT_ONCE):
+                self._keep()
+            if not more:
+                self._state = state
+            return more
+
+    def is_current(self, files: Sequence[EventFile]) -> bool:
+        """Whether all that is in these files has been read."""
+        return self._state == tuple(_state(os.path.join(self.folder, file.name)) for file in files)
+
+    def tags(self) -> list[Tag]:
+        return [Tag(Kind(kind), *rest) for kind, *rest in self._guarded(self._index.summaries)]
+
+    def points(
+        self,
+        tag: str,
+        *,
+        by_time: bool = False,
+        low: float = -np.inf,
+        high: float = np.inf,
+        columns: int = 0,
+        smoothing: float = 0,
+    ) -> Points | None:
+        """Points of a scalar between `low` and `high`, steps or seconds; None if there is no such scalar.
+
+        columns: parts of the range, of each of which the first, last, least, greatest and all points that are
+        not finite are given; 0 for all points. smoothing: weight of what came before in the moving average,
+        0 to less than 1; its begin is corrected, values that are not finite are passed over.
+        """
+        found = self._guarded(lambda: self._index.points(tag, int(by_time), low, high, columns, smoothing))
+        if found is None:
+            return None
+        dtypes = (np.int64, np.float64, np.float32, np.float32)
+        return Points(*(np.frombuffer(data, dtype) for data, dtype in zip(found, dtypes, strict=True)))
+
+    def entries(self, kind: Kind, tag: str = "") -> list[Entry] | None:
+        """Values of a kind that is no scalar, in the order of the files; None if there is no such tag."""
+        found = self._guarded(lambda: self._index.entries(int(kind), tag))
+        if found is None:
+            return None
+        paths = [source[0] for source in self._index.sources()]
+        return [Entry(step, time, paths[number], *rest) for step, time, number, *rest in found]
+
+    def read(self, entry: Entry) -> bytes:
+        """The message of a value.  Errors: OSError; ValueError if the file is shorter than it was."""
+        with open(entry.source, "rb") as file:
+            file.seek(entry.offset)
+            data = file.read(entry.size)
+        if len(data) != entry.size:
+            raise ValueError(f"{entry.source} is shorter than when it was read")
+        return data
+
+    def broken(self) -> list[tuple[str, int, list[tuple[int, str]]]]:
+        """(file, number of broken records, (offset, what) of the first ones) of files that have such."""
+        return [(path, count, first) for path, _, _, count, first in self._index.sources() if count]
+
+    def file_count(self, *, lineage: bool) -> int:
+        """How many event files were read, of values or of lineage."""
+        return sum(path.endswith("_lineage") == lineage for path, *_ in self._index.sources())
+
+    def _guarded(self, ask):
+        try:
+            return ask()
+        except DamagedIndex:
+            with self._reading:
+                self._begin_anew()
+            return ask()
+
+    def _begin_anew(self) -> None:
+        self._index.clear()
+        self._order.clear()
+        self._unkept, self._state = 0, None
+
+    def _keep(self) -> None:
+        # Without room in the workspace the columns live in memory; they are read again after a start.
+        with contextlib.suppress(OSError):
+            self._index.commit()
+            self._unkept = 0
+
+
+def _state(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino

@@ -1,0 +1,114 @@
+"""The application: pages, the interface of this product, and the one that MindInsight's clients know."""
+
+from __future__ import annotations
+
+import hmac
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mycelia_insight.runs.library import Library
+from mycelia_insight.service import api, compatible
+from mycelia_insight.service.settings import Settings, is_loopback
+
+PAGES = Path(__file__).parent.parent / "pages"
+_COOKIE = "mycelia-insight"
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; worker-src 'self' blob:; "
+    "frame-ancestors 'self'; base-uri 'none'; object-src 'none'; form-action 'none'",
+    "X-Frame-Options": "SAMEORIGIN",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def make_app(settings: Settings, library: Library) -> Starlette:
+    """The application below the settings' prefix."""
+    inner = [
+        Mount("/api/v1", routes=api.routes(library)),
+        Mount("/v1/mindinsight", routes=compatible.routes(library)),
+        _pages(),
+    ]
+    prefix = settings.url_path_prefix
+    middleware = [Middleware(_Guard, settings=settings)]
+    return Starlette(routes=[Mount(prefix, routes=inner)] if prefix else inner, middleware=middleware)
+
+
+def _pages() -> Mount | Route:
+    if (PAGES / "index.html").is_file():
+        return Mount("/", app=StaticFiles(directory=PAGES, html=True))
+
+    async def missing(_request: Request) -> Response:
+        text = "The pages have not been built: run `python tools/build_pages.py` in the checkout.\n"
+        return PlainTextResponse(text, status_code=503)
+
+    return Route("/", missing)
+
+
+class _Guard:
+    """Headers that keep pages to themselves, the token, and names of the host that others cannot take.
+
+    A page of another site may send a browser's requests to the own machine under a name of its own (DNS
+    rebinding): a service that only the own machine reaches answers to the names of that machine alone.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings):
+        self._app, self._token = app, settings.token
+        self._only_here = is_loopback(settings.host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        cookie = ""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+                if cookie:
+                    headers.append("Set-Cookie", cookie)
+            await send(message)
+
+        if self._only_here and not is_loopback(_host_of(request)):
+            answer = PlainTextResponse(
+                "This service answers to the names of its own machine only.\n", status_code=421
+            )
+            await answer(scope, receive, with_headers)
+            return
+        if self._token and not self._is_known(request):
+            answer = PlainTextResponse(
+                "A token is needed: open the address with ?token=...\n", status_code=401
+            )
+            await answer(scope, receive, with_headers)
+            return
+        if self._token and "token" in request.query_params:
+            cookie = f"{_COOKIE}={quote(self._token)}; HttpOnly; SameSite=Strict; Path=/"
+        await self._app(scope, receive, with_headers)
+
+    def _is_known(self, request: Request) -> bool:
+        kind, _, bearer = request.headers.get("authorization", "").partition(" ")
+        given = (
+            bearer if kind.lower() == "bearer" else "",
+            request.query_params.get("token", ""),
+            unquote(request.cookies.get(_COOKIE, "")),
+        )
+        return any(hmac.compare_digest(one.encode(), self._token.encode()) for one in given)
+
+
+def _host_of(request: Request) -> str:
+    host = request.headers.get("host", "")
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] or host
