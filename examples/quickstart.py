@@ -27,7 +27,14 @@ from rich.console import Console
 import mycelia as ms
 from mycelia import nn
 from mycelia.io.idx import read_idx
-from mycelia.train import CheckpointConfig, LossMonitor, ModelCheckpoint, ProgressBar, TimeMonitor
+from mycelia.train import (
+    CheckpointConfig,
+    LossMonitor,
+    ModelCheckpoint,
+    ProgressBar,
+    SummaryCollector,
+    TimeMonitor,
+)
 
 BAR = 0.975  # accuracy on the held-out digits that a healthy installation reaches in EPOCHS
 EPOCHS = 20
@@ -59,7 +66,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("quickstart_output"))
     options = parser.parse_args()
     out = options.output
-    digits, checkpoints = out / "digits", out / "checkpoints"
+    digits, checkpoints, runs = out / "digits", out / "checkpoints", out / "runs"
     ms.set_seed(1)
 
     step(1, "Real handwritten digits")
@@ -78,7 +85,15 @@ def main() -> int:
     checkpoint = ModelCheckpoint("lenet", checkpoints, config)
     start = time.perf_counter()
     model.train(
-        options.epochs, train_data, callbacks=[LossMonitor(steps), TimeMonitor(), checkpoint, ProgressBar()]
+        options.epochs,
+        train_data,
+        callbacks=[
+            LossMonitor(steps),
+            TimeMonitor(),
+            checkpoint,
+            SummaryCollector(str(runs / "lenet")),
+            ProgressBar(),
+        ],
     )
     seconds = time.perf_counter() - start
     console.print(
@@ -141,6 +156,10 @@ def main() -> int:
         markup=False,
         soft_wrap=True,
     )
+
+    step(9, "What happened while it learned")
+    console.print("   curves of the training, in a browser:")
+    console.print(f"   mycelia-insight start --summary-base-dir {runs}", markup=False, soft_wrap=True)
 
     problems = []
     if results["accuracy"] < BAR and options.epochs >= EPOCHS:

@@ -1,8 +1,8 @@
 """Builds the pages of mycelia-insight: packages/insight/front -> packages/insight/src/mycelia_insight/pages.
 
 `python tools/build_pages.py`; needs Node.js with npm, which fetches what front/package-lock.json names. Does
-nothing if the sources are those of the last build. Without npm it says so and succeeds: all but the pages works,
-and the service tells what is missing.
+nothing if the sources are those of the last build. Without npm it says so and succeeds: all but the
+pages works, and the service tells what is missing.
 """
 
 from __future__ import annotations

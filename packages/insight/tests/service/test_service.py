@@ -33,7 +33,7 @@ class Command:
         self.folder, self.port = folder, free_port()
         self.environment = {
             **{name: value for name, value in os.environ.items() if "INSIGHT" not in name},
-            "XDG_STATE_HOME": str(folder / "state"),
+            "HOME": str(folder / "home"),
             "MYCELIA_INSIGHT_WORKSPACE": str(folder / "workspace"),
         }
 

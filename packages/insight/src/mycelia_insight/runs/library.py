@@ -46,7 +46,7 @@ class Library:
             return self._runs.get(id)
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call `listener` with the id of each run that changes, on the reading thread; returns the end of it."""
+        """Call `listener` with the id of a run that changes, on the reading thread; returns how to stop."""
         with self._lock:
             self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

@@ -36,8 +36,7 @@ class Service:
 
 
 def _registry() -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "mycelia-insight"
+    return Path.home() / ".local" / "state" / "mycelia-insight"
 
 
 def running() -> list[Service]:
