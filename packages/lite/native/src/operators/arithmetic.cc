@@ -49,6 +49,37 @@ OPERATOR(SquaredDifference) {
   p.set_output(0, p.emit("square", {difference}, p.type(difference)));
 }
 
+OPERATOR(Mod) {  // of the sign of the dividend
+  const int a = p.input(0), b = p.input(1);
+  const Type out = broadcast(p, p.type(a), p.type(b));
+  p.set_output(0, p.emit("truncate_mod", {a, b}, out));
+}
+
+namespace {
+
+void of_all(Planner& p, const char* op) {
+  int y = p.input(0);
+  for (size_t i = 1; i < p.node().inputs.size() && p.ok(); ++i) {
+    const int more = p.input(i);
+    if (p.ok() && p.type(more).shape != p.type(y).shape) p.fail(kInferFailed, text_of(p.type(more)) + " beside " + text_of(p.type(y)));
+    y = p.emit(op, {y, more}, broadcast(p, p.type(y), p.type(more)));
+  }
+  p.set_output(0, y);
+}
+
+}  // namespace
+
+OPERATOR(AddN) { of_all(p, "add"); }
+
+OPERATOR(Eltwise) {
+  switch (const int8_t mode = p.node().attributes.get<int8_t>(kEltwise_mode)) {
+    case kEltwiseMode_PROD: return of_all(p, "mul");
+    case kEltwiseMode_SUM: return of_all(p, "add");
+    case kEltwiseMode_MAXIMUM: return of_all(p, "maximum");
+    default: p.fail(kNotSupported, "mode " + std::to_string(mode) + " is unknown");
+  }
+}
+
 OPERATOR(PowFusion) {  // (scale x + shift) ^ exponent
   const Table& a = p.node().attributes;
   const double scale = a.get<float>(kPowFusion_scale, 1), shift = a.get<float>(kPowFusion_shift);
@@ -70,15 +101,6 @@ void compare(Planner& p, const char* op) {
   p.set_output(0, p.emit(op, {a, b}, out));
 }
 
-// condition ? a : b, all broadcast.
-void select(Planner& p) {
-  const int condition = p.input(0), a = p.input(1), b = p.input(2);
-  if (p.type(condition).dtype != MYC_BOOL) p.fail(kNotSupported, "the condition must be bool, but is " + text_of(p.type(condition)));
-  Type out = broadcast(p, p.type(a), p.type(b));
-  out = broadcast(p, out, {out.dtype, p.type(condition).shape});
-  p.set_output(0, p.emit("where", {condition, a, b}, out));
-}
-
 }  // namespace
 
 OPERATOR(Equal) { compare(p, "equal"); }
@@ -89,12 +111,6 @@ OPERATOR(Greater) { compare(p, "greater"); }
 OPERATOR(GreaterEqual) { compare(p, "greater_equal"); }
 OPERATOR(LogicalAnd) { compare(p, "logical_and"); }
 OPERATOR(LogicalOr) { compare(p, "logical_or"); }
-OPERATOR(Select) { select(p); }
-OPERATOR(Where) {
-  if (p.node().inputs.size() != 3) p.fail(kNotSupported, "places where a condition holds: their number depends on the data");
-  if (p.ok()) select(p);
-}
-
 OPERATOR(BiasAdd) {  // along the last axis
   const int x = p.input(0), b = p.input(1);
   const Type type = p.type(x);

@@ -31,14 +31,18 @@ inline myc_ints ints(std::initializer_list<int64_t> values) {
 
 // The axis counted from the front; fails if there is none.
 int axis_of(Planner& p, int64_t axis, int rank);
-// Whether the value can be indices; fails else.
-bool places(Planner& p, int index);
 
 // Which dimensions the axes name; none after a fault.
 std::vector<bool> named_axes(Planner& p, const std::vector<int64_t>& axes, int rank);
 
 // The numbers of an attribute.
 std::vector<int64_t> numbers(const Span<int64_t>& span);
+
+// Whether a value has integers that can name places; fails otherwise.
+bool are_places(Planner& p, int index);
+
+// The one number of a value, waiting for it if it is data; 0 until it is known.
+int64_t number_of(Planner& p, int value, const char* what);
 
 // The type of an elementwise operator of two tensors; fails if they differ in dtype or cannot be broadcast as in NumPy.
 Type broadcast(Planner& p, const Type& a, const Type& b);
@@ -47,6 +51,20 @@ Type broadcast(Planner& p, const Type& a, const Type& b);
 int sliced(Planner& p, int x, const myc_ints& begin, const myc_ints& size, const myc_ints& stride);
 // The same along one axis.
 int sliced_along(Planner& p, int x, int axis, int64_t begin, int64_t size, int64_t stride = 1);
+
+// `updates` in or added to `x` (`reduction` as kernels have it): the last axis of the indices has the first axes' places, or they are
+// places along an axis.
+int scattered(Planner& p, int x, int index, int updates, int64_t reduction);
+int scattered_along(Planner& p, int x, int index, int updates, int64_t axis, int64_t reduction);
+
+// The part of matrices on one side of a diagonal; `op`: tril or triu.
+int triangle(Planner& p, const char* op, int x, int64_t diagonal);
+
+// Boxes that remain where others overlap them too much: image, class and number of each, [n, 3] of int64. `score`: -1 for none.
+int selected_boxes(Planner& p, int boxes, int scores, int most_of_class, int overlap, int score, bool center);
+
+// Where a value is not 0: [rank, count] of int64.
+int places_of(Planner& p, int x);
 
 // Fails unless `bias` is absent or has `channels` elements.
 void check_bias(Planner& p, int bias, int64_t channels);

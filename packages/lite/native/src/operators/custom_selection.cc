@@ -10,8 +10,6 @@ using namespace schema;
 
 namespace {
 
-constexpr int64_t kMostCandidates = int64_t{1} << 26;
-
 // Fails on what the kernels of this file do not take.
 bool is_real(Planner& p, int value) {
   const int32_t dtype = p.type(value).dtype;
@@ -19,21 +17,14 @@ bool is_real(Planner& p, int value) {
   return p.ok();
 }
 
-// The one number of a value, waiting for it if it is data; 0 until it is known.
-int64_t number(Planner& p, int value, const char* what) {
-  const std::vector<int64_t> found = p.integers(value, what);
-  if (p.ok() && found.size() != 1) p.fail(kOperatorAttribute, std::string(what) + " has " + std::to_string(found.size()) + " numbers");
-  return p.ok() ? found[0] : 0;
-}
+}  // namespace
 
 int places_of(Planner& p, int x) {  // [rank, count]
   const Type type = p.type(x);
   const int count = p.emit("count_nonzero", {x}, Type{MYC_I64, {1}});
-  const int64_t n = number(p, count, "the number of elements");
+  const int64_t n = number_of(p, count, "the number of elements");
   return p.ok() ? p.emit("nonzero", {x}, Type{MYC_I64, {type.rank(), n}}) : 0;
 }
-
-}  // namespace
 
 CUSTOM(nonzero) {
   const int x = p.input(0);
@@ -71,7 +62,7 @@ CUSTOM(unique) {  // the distinct elements or slices, the first place of each, w
   const Type all{MYC_I64, {along < 0 ? element_count(p.type(x).shape) : p.type(x).shape[along]}};
   const TakeAttributes attributes{sorted ? along + 1 : -(along + 2)};
   const std::vector<int> made = p.emit_all("distinct", {x}, attributes, {Type{MYC_I64, {1}}, all, all, all});
-  const int64_t n = number(p, made[0], "the number of distinct elements");
+  const int64_t n = number_of(p, made[0], "the number of distinct elements");
   if (!p.ok()) return;
   if (along < 0) x = p.view(x, all.shape);
   const Type type = p.type(x);
@@ -85,24 +76,11 @@ CUSTOM(unique) {  // the distinct elements or slices, the first place of each, w
 }
 
 CUSTOM(nms) {  // boxes, scores, how many of a class at most, thresholds of overlap and of scores
-  const int boxes = p.input(0), scores = p.input(1);
+  const int boxes = p.input(0), scores = p.input(1), most = p.input(2), overlap = p.input(3);
   const int64_t center = custom_int(p, "center", 0, 1), has_score = custom_int(p, "with_score", 0, 1);
-  const Type b = p.type(boxes), s = p.type(scores);
-  const bool fits = b.rank() == 3 && s.rank() == 3 && b.shape[2] == 4 && b.shape[0] == s.shape[0] && b.shape[1] == s.shape[2];
-  if (p.ok() && (!fits || b.dtype != MYC_F32 || s.dtype != MYC_F32)) p.fail(kInferFailed, "boxes " + text_of(b) + " and scores " + text_of(s));
-  const int64_t most = std::clamp<int64_t>(number(p, p.input(2), "the most boxes of a class"), 0, p.ok() && fits ? b.shape[1] : 0);
-  const int overlap = p.input(3), score = has_score ? p.input(4) : -1;
-  for (const int value : {overlap, score})
-    if (p.ok() && value >= 0 && (p.type(value).dtype != MYC_F32 || element_count(p.type(value).shape) != 1))
-      p.fail(kInferFailed, "a threshold " + text_of(p.type(value)));
   if (!p.ok()) return;
-  const int64_t candidates = s.shape[0] * s.shape[1] * most;
-  if (candidates > kMostCandidates) p.fail(kNotSupported, std::to_string(candidates) + " boxes to select");
-  const NmsAttributes attributes{center, most, 0, 0, 0};
-  const std::vector<int> made =
-      p.emit_all("nms", {boxes, scores, overlap, score}, attributes, {Type{MYC_I64, {1}}, Type{MYC_I64, {candidates, 3}}});
-  const int64_t n = number(p, made[0], "the number of boxes");
-  if (p.ok()) p.set_output(0, p.emit("take_rows", {made[1]}, Type{MYC_I64, {n, 3}}));
+  const int made = selected_boxes(p, boxes, scores, most, overlap, has_score ? p.input(4) : -1, center);
+  if (p.ok()) p.set_output(0, made);
 }
 
 }  // namespace mycelia::lite

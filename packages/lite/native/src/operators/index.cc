@@ -5,28 +5,23 @@ namespace mycelia::lite {
 
 using namespace schema;
 
-bool places(Planner& p, int index) {
+bool are_places(Planner& p, int index) {
   const int32_t dtype = p.type(index).dtype;
   if (dtype != MYC_I32 && dtype != MYC_I64) p.fail(kNotSupported, "indices must be int32 or int64, but are " + text_of(p.type(index)));
   return p.ok();
 }
 
-namespace {
-
-// The one integer of a constant.
-int64_t integer(Planner& p, int value, const char* what) {
+int64_t number_of(Planner& p, int value, const char* what) {
   const std::vector<int64_t> found = p.integers(value, what);
   if (p.ok() && found.size() != 1) p.fail(kOperatorAttribute, std::string(what) + " has " + std::to_string(found.size()) + " numbers, expected 1");
   return p.ok() ? found[0] : 0;
 }
 
-}  // namespace
-
 OPERATOR(Gather) {
   const int x = p.input(0), index = p.input(1), given = p.optional_input(2);
   const Type type = p.type(x), at = p.type(index);
-  const int axis = axis_of(p, given >= 0 ? integer(p, given, "the axis") : 0, type.rank());
-  if (!p.ok() || !places(p, index)) return;
+  const int axis = axis_of(p, given >= 0 ? number_of(p, given, "the axis") : 0, type.rank());
+  if (!p.ok() || !are_places(p, index)) return;
   Type out{type.dtype, {type.shape.begin(), type.shape.begin() + axis}};
   out.shape.insert(out.shape.end(), at.shape.begin(), at.shape.end());
   out.shape.insert(out.shape.end(), type.shape.begin() + axis + 1, type.shape.end());
@@ -36,7 +31,7 @@ OPERATOR(Gather) {
 OPERATOR(GatherNd) {  // the last axis of the indices has the first axes' places
   const int x = p.input(0), index = p.input(1);
   const Type type = p.type(x), at = p.type(index);
-  if (!p.ok() || !places(p, index)) return;
+  if (!p.ok() || !are_places(p, index)) return;
   const int64_t depth = at.rank() ? at.shape.back() : 0;
   if (depth < 1 || depth > type.rank()) {
     p.fail(kInferFailed, "indices " + text_of(at) + " do not fit " + text_of(type));
@@ -50,8 +45,8 @@ OPERATOR(GatherNd) {  // the last axis of the indices has the first axes' places
 OPERATOR(GatherD) {  // x, axis, indices
   const int x = p.input(0), index = p.input(2);
   const Type type = p.type(x), at = p.type(index);
-  const int axis = axis_of(p, integer(p, p.input(1), "the axis"), type.rank());
-  if (!p.ok() || !places(p, index)) return;
+  const int axis = axis_of(p, number_of(p, p.input(1), "the axis"), type.rank());
+  if (!p.ok() || !are_places(p, index)) return;
   bool fine = at.rank() == type.rank();
   for (int d = 0; d < type.rank() && fine; ++d) fine = d == axis || at.shape[d] <= type.shape[d];
   if (!fine) p.fail(kInferFailed, "indices " + text_of(at) + " do not fit " + text_of(type));
@@ -60,11 +55,11 @@ OPERATOR(GatherD) {  // x, axis, indices
 
 OPERATOR(OneHot) {  // indices, depth, then [off, on] or on, off
   const int index = p.input(0);
-  const int64_t depth = integer(p, p.input(1), "the depth");
+  const int64_t depth = number_of(p, p.input(1), "the depth");
   const Type at = p.type(index);
   const int axis = axis_of(p, p.node().attributes.get<int64_t>(kOneHot_axis), at.rank() + 1);
   int on = p.input(2), off;
-  if (!p.ok() || !places(p, index)) return;
+  if (!p.ok() || !are_places(p, index)) return;
   if (depth < 0) p.fail(kOperatorAttribute, "the depth is " + std::to_string(depth));
   const Type value = p.type(on);
   if (p.node().inputs.size() > 3) {

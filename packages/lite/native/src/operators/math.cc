@@ -37,6 +37,12 @@ OPERATOR(LogicalNot) {
   p.set_output(0, p.emit("logical_not", {x}, out));
 }
 
+OPERATOR(IsFinite) {
+  const int x = p.input(0);
+  const Type out{MYC_BOOL, p.type(x).shape};
+  p.set_output(0, p.emit("isfinite", {x}, out));
+}
+
 OPERATOR(Round) {  // halves to even
   const int x = p.input(0);
   const Type type = p.type(x);

@@ -58,6 +58,68 @@ OPERATOR(BatchNorm) {
   batch_norm(p, x, scale, bias, mean, variance, p.node().attributes.get<float>(kBatchNorm_epsilon));
 }
 
+namespace {
+
+// x [N, groups, elements] normalized along the last axis.
+int normalized(Planner& p, int x, double epsilon) {
+  const Type type = p.type(x), rows{MYC_F32, {type.shape[0], type.shape[1], 1}};
+  return p.emit_all("layer_norm", {x, -1, -1}, myc_layer_norm_attrs{2, 2, epsilon}, {type, rows, rows})[0];
+}
+
+// y [N, C, elements] times the scale of its channel, plus the bias.
+int of_channels(Planner& p, int y, int scale, int bias) {
+  const Type type = p.type(y);
+  for (const int value : {scale, bias})
+    if (p.ok() && p.type(value).shape != std::vector<int64_t>{type.shape[1]})
+      p.fail(kInferFailed, text_of(p.type(value)) + " does not fit " + std::to_string(type.shape[1]) + " channels");
+  if (!p.ok()) return 0;
+  const int scaled = p.emit("mul", {y, p.view(scale, {type.shape[1], 1})}, type);
+  return p.emit("add", {scaled, p.view(bias, {type.shape[1], 1})}, type);
+}
+
+}  // namespace
+
+OPERATOR(InstanceNorm) {  // x [N, ..., C]: each channel of each of N by its own mean and deviation
+  const int x = p.input(0), scale = p.input(1), bias = p.input(2);
+  const Type type = p.type(x);
+  if (p.ok() && (type.rank() < 3 || type.dtype != MYC_F32)) p.fail(kInferFailed, text_of(type) + " has no channels of several elements");
+  if (!p.ok()) return;
+  const int64_t n = type.shape[0], c = type.shape.back(), each = element_count({type.shape.begin() + 1, type.shape.end() - 1});
+  const int first = p.turned(p.view(x, {n, each, c}), {0, 2, 1});
+  if (!p.ok()) return;
+  const int y = of_channels(p, normalized(p, first, p.node().attributes.get<float>(kInstanceNorm_epsilon)), scale, bias);
+  if (p.ok()) p.set_output(0, p.view(p.turned(y, {0, 2, 1}), type.shape));
+}
+
+OPERATOR(GroupNormFusion) {  // x [N, C, ...]: each group of channels of each of N
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const Type type = p.type(x);
+  const int64_t groups = a.get<int64_t>(kGroupNormFusion_num_groups);
+  if (p.ok() && (type.rank() < 2 || type.dtype != MYC_F32)) p.fail(kInferFailed, text_of(type) + " has no axis of channels");
+  if (p.ok() && (groups < 1 || type.shape[1] % groups)) p.fail(kOperatorAttribute, std::to_string(groups) + " groups of the channels of " + text_of(type));
+  if (!p.ok()) return;
+  const int64_t n = type.shape[0], c = type.shape[1], each = element_count({type.shape.begin() + 2, type.shape.end()});
+  int y = normalized(p, p.view(x, {n, groups, c / groups * each}), a.get<float>(kGroupNormFusion_epsilon, 1e-5f));
+  if (a.get<uint8_t>(kGroupNormFusion_affine, 1) && p.ok()) y = of_channels(p, p.view(y, {n, c, each}), p.input(1), p.input(2));
+  if (p.ok()) p.set_output(0, p.view(y, type.shape));
+}
+
+OPERATOR(LpNormalization) {  // x by the sum of its magnitudes along an axis (p 1), or the root of that of its squares (p 2)
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const Type type = p.type(x);
+  const int axis = axis_of(p, a.get<int64_t>(kLpNormalization_axis), type.rank());
+  const int64_t power = a.get<int64_t>(kLpNormalization_p);
+  if (power != 1 && power != 2) p.fail(kNotSupported, "p " + std::to_string(power));
+  if (!p.ok()) return;
+  Type rows = type;
+  rows.shape[axis] = 1;
+  int norm = p.emit("sum", {p.emit(power == 1 ? "abs" : "square", {x}, type)}, myc_sum_attrs{1, ints({axis}), 1, 0, 0}, rows);
+  if (power == 2) norm = p.emit("sqrt", {norm}, rows);
+  p.set_output(0, p.emit("div", {x, norm}, type));
+}
+
 OPERATOR(ScaleFusion) {  // scale and bias lie along the axes from `axis` on
   const Table& a = p.node().attributes;
   const int x = p.input(0), bias = p.optional_input(2);

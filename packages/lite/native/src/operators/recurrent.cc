@@ -32,6 +32,16 @@ bool is(Planner& p, int value, const std::vector<int64_t>& shape, const char* wh
   return p.ok();
 }
 
+// Sets the results of a layer: sequences [T, 1, B, H] and states [1, B, H] of the directions.
+void join_directions(Planner& p, const std::vector<int>* outputs, size_t count) {
+  for (size_t k = 0; k < std::min(count, p.node().outputs.size()) && p.ok(); ++k) {
+    const int64_t axis = k ? 0 : 1;
+    Type out = p.type(outputs[k][0]);
+    out.shape[axis] = static_cast<int64_t>(outputs[k].size());
+    p.set_output(k, outputs[k].size() == 1 ? outputs[k][0] : p.emit("concat", outputs[k], myc_concat_attrs{axis}, out));
+  }
+}
+
 int reversed(Planner& p, int x) { return p.emit("flip", {x}, myc_flip_attrs{ints({0})}, p.type(x)); }
 
 // A layer of `gates` blocks of rows: checks x [T, B, I], h0 [B, H], w_ih [G H, I], w_hh [G H, H]; H, or 0 after a fault.
@@ -89,12 +99,43 @@ OPERATOR(LSTM) {
     outputs[0].push_back(p.view(made[0], {steps, 1, batch, hidden}));
     for (int k : {1, 2}) outputs[k].push_back(p.view(made[k], {1, batch, hidden}));
   }
-  for (size_t k = 0; p.ok() && k < std::min<size_t>(3, p.node().outputs.size()); ++k) {
-    const int64_t axis = k ? 0 : 1;
-    Type out = p.type(outputs[k][0]);
-    out.shape[axis] = directions;
-    p.set_output(k, directions == 1 ? outputs[k][0] : p.emit("concat", outputs[k], myc_concat_attrs{axis}, out));
+  join_directions(p, outputs, 3);
+}
+
+// Inputs x [T, B, I], w_ih [D, 3 H, I], w_hh [D, 3 H, H], bias [D, 6 H], h [D, B, H] with the gates in the order update, reset, new, the
+// reset in front of the product; results [T, D, B, H] and [D, B, H].
+OPERATOR(GRU) {
+  const int64_t directions = p.node().attributes.get<uint8_t>(kGRU_bidirectional) ? 2 : 1;
+  if (p.node().inputs.size() != 5) {
+    p.fail(kNotSupported, "a GRU of " + std::to_string(p.node().inputs.size()) + " inputs");
+    return;
   }
+  const int x = p.input(0), w_ih = p.input(1), w_hh = p.input(2), bias = p.input(3), h0 = p.input(4);
+  const Type type = p.type(x), state = p.type(h0);
+  if (type.rank() != 3 || state.rank() != 3) p.fail(kInferFailed, "a sequence " + text_of(type) + " and a state " + text_of(state));
+  if (!p.ok()) return;
+  const int64_t steps = type.shape[0], batch = type.shape[1], inputs = type.shape[2], hidden = state.shape[2];
+  is(p, h0, {directions, batch, hidden}, "the state");
+  is(p, w_ih, {directions, 3 * hidden, inputs}, "the weights of the input");
+  is(p, w_hh, {directions, 3 * hidden, hidden}, "the weights of the state");
+  is(p, bias, {directions, 6 * hidden}, "the bias");
+  if (p.ok() && !(element_count(type.shape) > 0 && hidden > 0)) p.fail(kInferFailed, "an empty sequence " + text_of(type));
+  if (!p.ok()) return;
+  std::vector<int> outputs[2];
+  const Type gates{type.dtype, {steps * batch, 3 * hidden}};
+  for (int64_t d = 0; d < directions; ++d) {
+    const int both = slice_of(p, bias, d), from = d ? reversed(p, x) : x;
+    const int product = p.emit("mat_mul", {p.view(from, {steps * batch, inputs}), slice_of(p, w_ih, d)}, myc_mat_mul_attrs{0, 1}, gates);
+    const int sums = p.emit("add", {product, sliced_along(p, both, 0, 0, 3 * hidden)}, gates);
+    std::vector<int> made = p.emit_all(
+        "gru_before", {p.view(sums, {steps, batch, 3 * hidden}), slice_of(p, w_hh, d), sliced_along(p, both, 0, 3 * hidden, 3 * hidden), slice_of(p, h0, d)},
+        std::vector<uint8_t>(), {Type{type.dtype, {steps, batch, hidden}}, Type{type.dtype, {batch, hidden}}});
+    if (!p.ok()) return;
+    if (d) made[0] = reversed(p, made[0]);
+    outputs[0].push_back(p.view(made[0], {steps, 1, batch, hidden}));
+    outputs[1].push_back(p.view(made[1], {1, batch, hidden}));
+  }
+  join_directions(p, outputs, 2);
 }
 
 CUSTOM(gru_layer) {  // x, h0, w_ih, w_hh, the biases of both; gates reset, update, new, the reset behind the product

@@ -1,5 +1,6 @@
 // Reductions, running sums, and the largest elements along axes.
 #include <algorithm>
+#include <cstring>
 
 #include "common.h"
 
@@ -67,13 +68,28 @@ OPERATOR(ReduceFusion) {
 
 namespace {
 
+// The places of the `count` largest or smallest elements along an axis, or these elements; with two outputs both.
 void extreme_place(Planner& p, const char* op, int64_t axis, int64_t count, bool keep, bool values) {
   const int x = p.input(0);
   const Type type = p.type(x);
   const int at = axis_of(p, axis, type.rank());
-  if (count > 1 || values) p.fail(kNotSupported, count > 1 ? "several places" : "values instead of places");
   if (p.ok() && !type.shape[at]) p.fail(kInferFailed, "an extreme of no elements of " + text_of(type));
+  if (p.ok() && count > type.shape[at]) p.fail(kOperatorAttribute, "top_k " + std::to_string(count) + " of " + text_of(type));
   if (!p.ok()) return;
+  const bool both = p.node().outputs.size() == 2;
+  if (count > 1 || values || both) {
+    Type out = type;
+    out.shape[at] = std::max<int64_t>(count, 1);
+    const myc_topk_attrs attributes{out.shape[at], at, !std::strcmp(op, "argmax"), 1};
+    std::vector<int> made = p.emit_all("topk", {x}, attributes, {out, Type{MYC_I32, out.shape}});
+    if (!keep && count <= 1 && p.ok()) {
+      out.shape.erase(out.shape.begin() + at);
+      for (int& value : made) value = p.view(value, out.shape);
+    }
+    p.set_output(0, made[both || !values ? 1 : 0]);
+    if (both) p.set_output(1, made[0]);
+    return;
+  }
   Type out{MYC_I64, type.shape};
   out.shape[at] = 1;
   if (!keep) out.shape.erase(out.shape.begin() + at);
@@ -93,6 +109,23 @@ OPERATOR(ArgMinFusion) {
   const Table& a = p.node().attributes;
   extreme_place(p, "argmin", a.get<int64_t>(kArgMinFusion_axis), a.get<int64_t>(kArgMinFusion_top_k),
                 a.get<uint8_t>(kArgMinFusion_keep_dims), a.get<uint8_t>(kArgMinFusion_out_max_value));
+}
+
+OPERATOR(All) {  // along the axes named
+  const int x = p.input(0), given = p.optional_input(1);
+  const Type type = p.type(x);
+  const std::vector<int64_t> axes = given >= 0 ? p.integers(given, "the axes") : std::vector<int64_t>();
+  const std::vector<bool> gone = axes.empty() ? std::vector<bool>(type.shape.size(), true) : named_axes(p, axes, type.rank());
+  const bool keep = p.node().attributes.get<int64_t>(kAll_keep_dims) != 0;
+  if (p.ok() && type.dtype != MYC_BOOL) p.fail(kNotSupported, "elements " + text_of(type));
+  if (!p.ok()) return;
+  Type out{MYC_BOOL, {}};
+  myc_ints named{};
+  for (int d = 0; d < type.rank(); ++d) {
+    if (gone[d]) named.v[named.n++] = d;
+    if (!gone[d] || keep) out.shape.push_back(gone[d] ? 1 : type.shape[d]);
+  }
+  p.set_output(0, reduced(p, x, kAll, named, keep, out));
 }
 
 OPERATOR(TopKFusion) {

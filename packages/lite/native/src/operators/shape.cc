@@ -208,13 +208,6 @@ OPERATOR(BroadcastTo) {
   if (p.ok()) p.set_output(0, broadcast_to(p, x, std::move(shape)));
 }
 
-OPERATOR(Fill) {  // value, shape
-  const int value = p.input(0);
-  const std::vector<int64_t> shape = p.integers(p.input(1), "the shape");
-  if (p.ok() && element_count(p.type(value).shape) != 1) p.fail(kOperatorAttribute, "the value is " + text_of(p.type(value)));
-  if (p.ok()) p.set_output(0, broadcast_to(p, p.view(value, {}), shape));
-}
-
 OPERATOR(TileFusion) {
   const int x = p.input(0), given = p.optional_input(1);
   const Type type = p.type(x);
@@ -255,6 +248,53 @@ OPERATOR(Shape) {
   p.set_output(0, p.made_constant(out, shape.data()));
 }
 
+OPERATOR(FormatTranspose) {  // an image from channels last to channels first, or back
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const int32_t from = a.get<int32_t>(kFormatTranspose_src_format, kFormat_NHWC), to = a.get<int32_t>(kFormatTranspose_dst_format, kFormat_NHWC);
+  if (p.ok() && p.type(x).rank() != 4) p.fail(kInferFailed, "an image must have 4 axes, but is " + text_of(p.type(x)));
+  if ((from != kFormat_NHWC && from != kFormat_NCHW) || (to != kFormat_NHWC && to != kFormat_NCHW))
+    p.fail(kNotSupported, "formats " + std::to_string(from) + " and " + std::to_string(to));
+  if (!p.ok()) return;
+  p.set_output(0, from == to ? x : from == kFormat_NHWC ? p.channels_first(x) : p.turned(x, {0, 2, 3, 1}));
+}
+
+OPERATOR(Splice) {  // x [N, T, C]: rows of neighbours one behind the other, as `forward_indexes` names them
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const Type type = p.type(x);
+  const std::vector<int64_t> places = numbers(a.span<int64_t>(kSplice_forward_indexes));
+  const int64_t each = a.span<int64_t>(kSplice_context).size, wide = a.get<int64_t>(kSplice_output_dim), n = static_cast<int64_t>(places.size());
+  if (p.ok() && type.rank() != 3) p.fail(kInferFailed, "rows must be [N, T, C], but are " + text_of(type));
+  if (p.ok() && (!each || n % each || wide != each * type.shape[2])) p.fail(kOperatorAttribute, "context, forward_indexes and output_dim do not fit " + text_of(type));
+  for (const int64_t at : places)
+    if (p.ok() && (at < 0 || at >= type.shape[1])) p.fail(kOperatorAttribute, "row " + std::to_string(at) + " is not in " + text_of(type));
+  if (!p.ok()) return;
+  const int index = p.made_constant({MYC_I64, {n}}, places.data());
+  const int rows = p.emit("gather", {x, index}, myc_gather_attrs{1, 0}, Type{type.dtype, {type.shape[0], n, type.shape[2]}});
+  if (p.ok()) p.set_output(0, p.view(rows, {type.shape[0], n / each, wide}));
+}
+
+int triangle(Planner& p, const char* op, int x, int64_t diagonal) {
+  if (!p.ok()) return 0;
+  const Type type = p.type(x);
+  if (type.rank() < 2) return p.fail(kInferFailed, text_of(type) + " is no matrix");
+  return p.emit(op, {x}, myc_tril_attrs{diagonal}, type);
+}
+
+namespace {
+
+void triangle_by_input(Planner& p, const char* op) {
+  const int x = p.input(0), given = p.optional_input(1);
+  const int64_t diagonal = given >= 0 ? number_of(p, given, "the diagonal") : 0;
+  p.set_output(0, triangle(p, op, x, diagonal));
+}
+
+}  // namespace
+
+OPERATOR(Tril) { triangle_by_input(p, "tril"); }
+OPERATOR(Triu) { triangle_by_input(p, "triu"); }
+
 OPERATOR(ReverseV2) {
   const int x = p.input(0);
   const Type type = p.type(x);
@@ -263,57 +303,6 @@ OPERATOR(ReverseV2) {
   for (int d = 0; d < type.rank(); ++d)
     if (turned[d]) attributes.dims.v[attributes.dims.n++] = d;
   p.set_output(0, attributes.dims.n ? p.emit("flip", {x}, attributes, type) : x);
-}
-
-namespace {
-
-// The elements of a view in another order of its axes, in the end as `shape`.
-int rearranged(Planner& p, int x, const std::vector<int64_t>& as, const std::vector<int64_t>& order, std::vector<int64_t> shape) {
-  const int seen = p.view(x, as);
-  Type out{p.type(x).dtype, {}};
-  for (int64_t axis : order) out.shape.push_back(as[axis]);
-  const myc_transpose_attrs attributes{ints(order)};
-  const int turned = p.emit("transpose", {seen}, attributes, out);
-  return p.ok() ? p.view(turned, std::move(shape)) : 0;
-}
-
-// Images [N, H, W, C] and a block size of 1 or more.
-bool takes_blocks(Planner& p, const Type& image, int64_t block) {
-  if (image.rank() != 4) p.fail(kInferFailed, "images must be [N, H, W, C], but are " + text_of(image));
-  if (block < 1 || block > (1 << 20)) p.fail(kOperatorAttribute, "block_size " + std::to_string(block) + " is out of range");
-  return p.ok();
-}
-
-}  // namespace
-
-OPERATOR(DepthToSpace) {
-  const Table& a = p.node().attributes;
-  const int x = p.input(0);
-  const int64_t b = a.get<int64_t>(kDepthToSpace_block_size);
-  const std::string_view mode = a.text(kDepthToSpace_mode);
-  const Type image = p.type(x);
-  if (!takes_blocks(p, image, b)) return;
-  const int64_t n = image.shape[0], h = image.shape[1], w = image.shape[2], c = image.shape[3] / (b * b);
-  if (image.shape[3] % (b * b)) {
-    p.fail(kInferFailed, "the channels of " + text_of(image) + " are no multiple of " + std::to_string(b * b));
-    return;
-  }
-  const std::vector<int64_t> out{n, h * b, w * b, c};
-  p.set_output(0, mode == "CRD" ? rearranged(p, x, {n, h, w, c, b, b}, {0, 1, 4, 2, 5, 3}, out)
-                                : rearranged(p, x, {n, h, w, b, b, c}, {0, 1, 3, 2, 4, 5}, out));
-}
-
-OPERATOR(SpaceToDepth) {
-  const int x = p.input(0);
-  const int64_t b = p.node().attributes.get<int64_t>(kSpaceToDepth_block_size);
-  const Type image = p.type(x);
-  if (!takes_blocks(p, image, b)) return;
-  const int64_t n = image.shape[0], h = image.shape[1] / b, w = image.shape[2] / b, c = image.shape[3];
-  if (image.shape[1] % b || image.shape[2] % b) {
-    p.fail(kInferFailed, "the sides of " + text_of(image) + " are no multiples of " + std::to_string(b));
-    return;
-  }
-  p.set_output(0, rearranged(p, x, {n, h, b, w, b, c}, {0, 1, 3, 2, 4, 5}, {n, h, w, c * b * b}));
 }
 
 }  // namespace mycelia::lite

@@ -118,18 +118,32 @@ OPERATOR(StridedSlice) {  // x, begin, end, strides; or x, begin, end, axes, str
   const bool named = p.node().inputs.size() == 5;
   const std::vector<int64_t> begin = p.integers(p.input(1), "begin"), end = p.integers(p.input(2), "end");
   const std::vector<int64_t> stride = p.integers(p.input(named ? 4 : 3), "strides");
+  const auto marked = [&](uint16_t mask, size_t i) { return i < 63 && (a.get<int64_t>(mask) >> i & 1) != 0; };
   std::vector<int64_t> axes;
   if (named) axes = p.integers(p.input(3), "the axes");
-  else for (size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  if (a.get<int64_t>(kStridedSlice_ellipsis_mask) || a.get<int64_t>(kStridedSlice_new_axis_mask)) p.fail(kNotSupported, "an ellipsis or a new axis");
-  if (begin.size() != end.size() || begin.size() != stride.size() || begin.size() != axes.size() || static_cast<int>(axes.size()) > type.rank())
+  const int64_t ellipsis = a.get<int64_t>(kStridedSlice_ellipsis_mask), inserted = a.get<int64_t>(kStridedSlice_new_axis_mask);
+  if (named && (ellipsis || inserted)) p.fail(kNotSupported, "an ellipsis or a new axis among named axes");
+  if (ellipsis & (ellipsis - 1)) p.fail(kOperatorAttribute, "several ellipses");
+  // What the entries stand for: an axis each, but one of size 1 that is new, or all axes that no other entry stands for.
+  constexpr int64_t kNew = -1 - MYC_MAX_RANK, kRest = kNew - 1;
+  if (!named) {
+    int64_t others = 0, next = 0;
+    for (size_t i = 0; i < begin.size(); ++i) others += !marked(kStridedSlice_ellipsis_mask, i) && !marked(kStridedSlice_new_axis_mask, i);
+    for (size_t i = 0; i < begin.size(); ++i) {
+      const bool rest = marked(kStridedSlice_ellipsis_mask, i);
+      axes.push_back(rest ? kRest : marked(kStridedSlice_new_axis_mask, i) ? kNew : next++);
+      if (rest) next += type.rank() - others;
+    }
+    if (others > type.rank()) p.fail(kOperatorAttribute, std::to_string(others) + " axes of " + text_of(type));
+  }
+  if (begin.size() != end.size() || begin.size() != stride.size() || begin.size() != axes.size() || axes.size() > 2 * MYC_MAX_RANK)
     p.fail(kOperatorAttribute, "begin, end, strides and axes do not fit " + text_of(type));
   myc_ints from{}, count = ints(type.shape), step{};
   from.n = step.n = type.rank();
   for (int d = 0; d < type.rank(); ++d) step.v[d] = 1;
   std::vector<bool> gone(type.shape.size());
-  const auto marked = [&](uint16_t mask, size_t i) { return (a.get<int64_t>(mask) >> i & 1) != 0; };
   for (size_t i = 0; i < axes.size() && p.ok(); ++i) {
+    if (axes[i] <= kNew) continue;
     const int axis = axis_of(p, axes[i], type.rank());
     if (!stride[i]) p.fail(kOperatorAttribute, "a stride is 0");
     if (!p.ok()) return;
@@ -146,9 +160,18 @@ OPERATOR(StridedSlice) {  // x, begin, end, strides; or x, begin, end, axes, str
   if (!p.ok()) return;
   const int part = sliced(p, x, from, count, step);
   std::vector<int64_t> shape;
-  for (int d = 0; d < type.rank(); ++d)
-    if (!gone[d]) shape.push_back(count.v[d]);
-  if (p.ok()) p.set_output(0, shape.size() == type.shape.size() ? part : p.view(part, shape));
+  int next = 0;
+  const auto keep_to = [&](int64_t axis) {
+    for (; next < axis; ++next)
+      if (!gone[next]) shape.push_back(count.v[next]);
+  };
+  for (const int64_t axis : named ? std::vector<int64_t>() : axes) {
+    if (axis == kNew) shape.push_back(1);
+    else if (axis != kRest) keep_to(axis + 1);
+    else keep_to(next + type.rank() - std::count_if(axes.begin(), axes.end(), [](int64_t other) { return other >= 0; }));
+  }
+  keep_to(type.rank());
+  if (p.ok()) p.set_output(0, shape == p.type(part).shape ? part : p.view(part, shape));
 }
 
 OPERATOR(PadFusion) {
@@ -195,6 +218,55 @@ OPERATOR(PadFusion) {
     y = p.emit("concat", parts, myc_concat_attrs{d}, out);
   }
   p.set_output(0, y);
+}
+
+OPERATOR(Crop) {  // the part of x, from `axis` on, that has the shape of another tensor
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const Type type = p.type(x), like = p.type(p.input(1));
+  const std::vector<int64_t> offsets = numbers(a.span<int64_t>(kCrop_offsets));
+  const int axis = axis_of(p, a.get<int64_t>(kCrop_axis), type.rank());
+  if (!p.ok()) return;
+  if (like.rank() != type.rank() || (offsets.size() != 1 && static_cast<int>(offsets.size()) != type.rank() - axis)) {
+    p.fail(kOperatorAttribute, std::to_string(offsets.size()) + " offsets into " + text_of(type) + " for " + text_of(like));
+    return;
+  }
+  myc_ints from{}, count = ints(type.shape), step{};
+  from.n = step.n = type.rank();
+  for (int d = 0; d < type.rank(); ++d) step.v[d] = 1;
+  if (!std::equal(type.shape.begin(), type.shape.begin() + axis, like.shape.begin()))
+    p.fail(kInferFailed, text_of(like) + " and " + text_of(type) + " differ before axis " + std::to_string(axis));
+  for (int d = axis; d < type.rank(); ++d) {
+    from.v[d] = offsets[offsets.size() == 1 ? 0 : d - axis], count.v[d] = like.shape[d];
+    if (from.v[d] < 0 || from.v[d] > type.shape[d] || count.v[d] > type.shape[d] - from.v[d])
+      p.fail(kOperatorAttribute, text_of(like) + " from " + std::to_string(from.v[d]) + " of axis " + std::to_string(d) + " on is not in " + text_of(type));
+  }
+  if (p.ok()) p.set_output(0, sliced(p, x, from, count, step));
+}
+
+OPERATOR(SplitWithOverlap) {  // parts in a ratio along an axis, which begin and end some elements further out
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const Type type = p.type(x);
+  const int axis = axis_of(p, a.get<int64_t>(kSplitWithOverlap_split_dim), type.rank());
+  const std::vector<int64_t> ratio = numbers(a.span<int64_t>(kSplitWithOverlap_ratio)), top = numbers(a.span<int64_t>(kSplitWithOverlap_extend_top));
+  const std::vector<int64_t> bottom = numbers(a.span<int64_t>(kSplitWithOverlap_extend_bottom));
+  const size_t parts = p.node().outputs.size();
+  if (p.ok() && (ratio.size() != parts || top.size() != parts || bottom.size() != parts)) p.fail(kOperatorAttribute, "ratio and extensions differ in number");
+  int64_t total = 0;
+  for (const int64_t part : ratio) {
+    if (part < 0 || part > (1 << 20)) p.fail(kOperatorAttribute, "a ratio of " + std::to_string(part));
+    total += part;
+  }
+  if (p.ok() && !total) p.fail(kOperatorAttribute, "ratios of 0");
+  if (!p.ok()) return;
+  const int64_t n = type.shape[axis];
+  int64_t before = 0;
+  for (size_t i = 0; i < parts && p.ok(); ++i) {
+    const int64_t begin = before * n / total - top[i], end = (before += ratio[i]) * n / total + bottom[i];
+    if (begin < 0 || end > n || begin > end) p.fail(kOperatorAttribute, "part " + std::to_string(i) + " does not lie in " + text_of(type));
+    if (p.ok()) p.set_output(i, sliced_along(p, x, axis, begin, end - begin));
+  }
 }
 
 }  // namespace mycelia::lite

@@ -40,6 +40,23 @@ struct NmsAttributes {
   double overlap, score;
   int64_t with_score;
 };
+struct CropAttributes {
+  double number;  // elements outside of the image, or the scale of regions
+};
+struct DetectionAttributes {
+  double scale[4];  // of height, width, x, y
+  double overlap, score;
+  int64_t most, most_of_class, classes_of_box, classes;
+  int64_t regular;  // classes one by one, not the best class of a box
+};
+struct ReverseAttributes {
+  int64_t along, batch;
+};
+struct RandomAttributes {
+  int64_t seed, seed2;
+  double mean, scale;
+  int64_t normal;
+};
 struct TakeAttributes {
   int64_t axis;
 };
