@@ -85,7 +85,6 @@ struct Item {
   int scope = 0;
   bool returns = false;
   int activation = -1;  // whose results are the node's
-  int waits = 0;  // how often it asked for a number
   std::vector<Emitted> emitted;
   int waits = 0;  // stages that it asked for a number
 };

@@ -11,7 +11,6 @@ namespace mycelia::lite {
 namespace {
 
 constexpr int64_t kMostEntered = int64_t{1} << 20;  // nodes of called subgraphs in one plan: a damaged file may double them at every call
-constexpr int kMostWaits = 16;  // of an operator for numbers: it must ask for the same ones in the same order each time
 constexpr int kDeepest = 100;  // calls within calls
 constexpr int kMostWaits = 32;  // stages in which one node asks for a number: it would ask for ever
 
@@ -31,7 +30,7 @@ Status Planner::run(int graph, const std::vector<Type>& types) {
     plan_.scopes[0].values[file.inputs[i]] = plan_.inputs.back();
   }
   std::vector<Item> items;
-  for (int i = file.first; i < file.last; ++i) items.push_back({i, 0, false, -1, 0, {}});
+  for (int i = file.first; i < file.last; ++i) items.push_back({i, 0, false, -1, {}});
   work(std::move(items));
   return finish();
 }
@@ -184,10 +183,6 @@ void Planner::lower(Item item) {
         return;
       }
       item.emitted = std::move(emitted_);
-      if (++item.waits > kMostWaits) {
-        waits_ = false;
-        fail(kError, "it asks for numbers over and over");
-      }
       plan_.rest.push_back(std::move(item));
       return;
     }
@@ -235,7 +230,7 @@ void Planner::call(Item item, int taken) {
   plan_.scopes.push_back({branch.graph, item.scope, item.node, {}});
   for (size_t i = 0; i < arguments.size(); ++i) plan_.scopes[scope].values[graph.inputs[i]] = arguments[i];
   std::vector<Item> items;
-  for (int i = graph.first; i < graph.last; ++i) items.push_back({i, scope, false, -1, 0, {}});
+  for (int i = graph.first; i < graph.last; ++i) items.push_back({i, scope, false, -1, {}});
   items.push_back({item.node, scope, true, -1, {}});
   work(std::move(items));
 }
