@@ -374,7 +374,6 @@ WRONG = {
     "a scale": (Table("ScaleFusion", axis=2), (np.float32([1, 2]),), "does not fit"),
     "an input": (Table("PowFusion"), (), "input 1 is missing"),
     "a block": (Table("DepthToSpace", block_size=0), (), "images must be"),
-    "places": (Table("Where"), (), "depends on the data"),
     "huge": (Table("TileFusion"), (int32(2**30, 2**30, 1),), "too large"),
 }
 

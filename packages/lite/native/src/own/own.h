@@ -43,12 +43,6 @@ struct NmsAttributes {
 struct CropAttributes {
   double number;  // elements outside of the image, or the scale of regions
 };
-struct DetectionAttributes {
-  double scale[4];  // of height, width, x, y
-  double overlap, score;
-  int64_t most, most_of_class, classes_of_box, classes;
-  int64_t regular;  // classes one by one, not the best class of a box
-};
 struct ReverseAttributes {
   int64_t along, batch;
 };
