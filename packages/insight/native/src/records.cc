@@ -46,7 +46,7 @@ RecordFile::~RecordFile() { close(descriptor_); }
 
 bool RecordFile::fill(size_t need) {
   if (end_ - begin_ >= need) return true;
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  if (end_ > begin_) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   base_ += static_cast<int64_t>(begin_);
   end_ -= begin_, begin_ = 0;
   while (end_ < need) {
