@@ -169,7 +169,11 @@ void Index::add(int32_t file, const Found& found, int64_t offset, const char* ba
                            found.kind == Kind::kImage ? size_of_image(found.payload) : 0});
   }
   ++column->count, column->last_step = found.step;
-  if (tail.steps.size() >= kBlock) seal(*column);
+  if (tail.steps.size() % kBlock != 0) return;
+  try {
+    seal(*column);
+  } catch (const std::system_error&) {  // no room: the points stay in memory, and it is tried again
+  }
 }
 
 // The tail becomes a block.

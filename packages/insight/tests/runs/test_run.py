@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from event_files import (
 
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Run
 
 FIXTURE = Path(__file__).parents[1] / "fixtures/summary"
 
@@ -180,6 +182,67 @@ def test_a_full_disk_loses_nothing(reader, monkeypatch):
     (folder / "manifest.tmp").mkdir()  # nothing can be written there
     assert len(reader.points()) == 100
     assert Reader(reader.base, reader.workspace).points() == [(step, float(step)) for step in range(100)]
+
+
+def test_without_room_for_blocks_points_stay_in_memory(reader, tmp_path):
+    values = [(step, float(step % 97)) for step in range(100000)]
+    write(reader.base / "run", [scalar("loss", *value) for value in values])
+    program = (
+        "import resource, sys; from mycelia_insight.runs.library import Library\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500000, 500000))\n"
+        "library = Library(*sys.argv[1:]); library.look()\n"
+        "while library.read(): pass\n"
+        "found = library.get('./run').points('loss')\n"
+        "print(sum(found.steps), sum(found.values.astype(int)), len(found.steps))"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", program, str(reader.base), str(reader.workspace)],
+        capture_output=True,
+        text=True,
+    )
+    assert out.stdout.split() == [
+        str(sum(s for s, _ in values)),
+        str(int(sum(v for _, v in values))),
+        "100000",
+    ]
+    assert reader.points() == values
+
+
+def test_a_run_that_cannot_be_read_stops_no_other(reader, monkeypatch, caplog):
+    for name in ("bad", "run"):
+        write(reader.base / name, [scalar("loss", 0, 1.0)])
+    refresh = Run.refresh
+
+    def failing(run, files):
+        if run.name == "bad":
+            raise OSError(28, "No space left on device")
+        return refresh(run, files)
+
+    monkeypatch.setattr(Run, "refresh", failing)
+    assert reader.points() == [(0, 1.0)]
+    assert reader.points() == [(0, 1.0)]
+    assert len([r for r in caplog.records if "bad cannot be read" in r.getMessage()]) == 1
+    monkeypatch.setattr(Run, "refresh", refresh)
+    reader.library._troubles.clear()  # the time has come
+    assert reader.points(run="./bad") == [(0, 1.0)]
+
+
+def test_an_interval_of_zero_is_one_look(reader, monkeypatch):
+    write(reader.base / "run", [scalar("loss", 0, 1.0)])
+    looks = []
+    library = Library(str(reader.base), str(reader.workspace), interval=0, pulse=0.01)
+    look, read = library.look, library.read
+    rounds = iter(range(5))
+
+    def counted():
+        if next(rounds, None) is None:
+            library._stop.set()
+        return read()
+
+    monkeypatch.setattr(library, "look", lambda: (looks.append(1), look()))
+    monkeypatch.setattr(library, "read", counted)
+    library._follow()
+    assert len(looks) == 1 and library.get("./run").points("loss").steps.tolist() == [0]
 
 
 def reference(steps, values, low, high, columns):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 
 from mycelia_insight.runs import discovery
 from mycelia_insight.runs.run import Run
 
+_log = logging.getLogger(__name__)
+_AGAIN = 3.0  # seconds until a run that could not be read is tried again
+
 
 class Library:
     """Runs by their id, `./path below the base folder`.
 
-    interval: seconds between two looks for new files; known ones are looked at every `pulse` seconds.
+    interval: seconds between two looks for new files, 0 for one look; known ones are looked at every `pulse`
+    seconds. A run that cannot be read, since the disk is full, say, is logged and tried again after a while.
     """
 
     def __init__(self, base: str, workspace: str, interval: float = 3, pulse: float = 0.25):
@@ -25,6 +32,9 @@ class Library:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._listeners: list[Callable[[str], None]] = []
+        self._troubles: dict[
+            str, tuple[float, str]
+        ] = {}  # path of a run -> when to try again, what was wrong
         self.loaded = False
 
     def start(self) -> None:
@@ -61,7 +71,11 @@ class Library:
             self._files.update(found)
             known = {run.name for run in self._runs.values()}
         for name in found.keys() - known:
-            run = Run(os.path.join(self.base, name) if name else self.base, name, self._workspace)
+            try:
+                run = Run(os.path.join(self.base, name) if name else self.base, name, self._workspace)
+            except OSError as error:
+                self._note(name, error)
+                continue
             with self._lock:
                 self._runs[run.id] = run
 
@@ -73,17 +87,27 @@ class Library:
         for run, files in pairs:
             if self._stop.is_set():
                 return False
-            if run.is_current(files):
+            if run.is_current(files) or self._troubles.get(run.name, (0, ""))[0] > time.monotonic():
                 continue
-            more |= run.refresh(files)
+            try:
+                more |= run.refresh(files)
+                self._troubles.pop(run.name, None)
+            except (OSError, RuntimeError) as error:
+                self._note(run.name, error)
+                continue
             for listener in list(self._listeners):
                 listener(run.id)
         return more
 
+    def _note(self, name: str, error: Exception) -> None:
+        if self._troubles.get(name, (0, ""))[1] != str(error):
+            _log.warning("run %s cannot be read: %s", name or "./", error)
+        self._troubles[name] = time.monotonic() + _AGAIN, str(error)
+
     def _follow(self) -> None:
-        waited = self._interval
+        waited = math.inf
         while not self._stop.is_set():
-            if waited >= self._interval:
+            if waited >= (self._interval or math.inf):
                 self.look()
                 waited = 0.0
             if self.read():

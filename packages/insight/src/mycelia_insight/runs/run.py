@@ -94,6 +94,7 @@ class Run:
                 except OSError as error:
                     if error.errno in (errno.ENOENT, errno.EACCES, errno.EINVAL):
                         continue  # gone since it was listed, or not ours to read
+                    self._begin_anew()  # it may have been read in part
                     raise
                 if replaced:
                     self._begin_anew()
