@@ -92,10 +92,7 @@ bool swaps_heads(const Step& step) {
 void Planner::join_steps() {
   std::vector<Step>& steps = plan_.steps;
   const std::vector<bool> kept = needed_later();
-  std::vector<int> readers(plan_.values.size(), 0), maker(plan_.values.size(), -1);
-  for (const Step& step : steps)
-    for (int i : step.inputs)
-      if (i >= 0) ++readers[plan_.values[i].root];
+  std::vector<int> readers = readers_of_memory(), maker(plan_.values.size(), -1);
   std::vector<bool> gone(steps.size(), false);
 
   // The step that makes `value` for one reader alone; -1 if there is none in this stage.

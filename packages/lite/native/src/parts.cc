@@ -25,10 +25,7 @@ bool writes_wider_pixels(const Step& step) {
 void Planner::write_parts_in_place() {
   std::vector<Step>& steps = plan_.steps;
   const std::vector<bool> kept = needed_later();
-  std::vector<int> readers(plan_.values.size(), 0), maker(plan_.values.size(), -1);
-  for (const Step& step : steps)
-    for (int i : step.inputs)
-      if (i >= 0) ++readers[plan_.values[i].root];
+  std::vector<int> readers = readers_of_memory(), maker(plan_.values.size(), -1);
 
   // Whether all parts of a concatenation can be written into `whole`.
   const auto fits = [&](const Step& concat, int whole, size_t axis) {

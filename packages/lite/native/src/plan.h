@@ -234,6 +234,7 @@ class Planner {
   void make_outputs();
   bool is_tail() const;
   std::vector<bool> needed_later() const;
+  std::vector<int> readers_of_memory() const;  // inputs of steps that read the memory of each value
   void join_steps();  // joins.cc
   void join_chains();  // chain.cc
   void write_parts_in_place();  // parts.cc

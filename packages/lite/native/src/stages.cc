@@ -316,6 +316,14 @@ bool Planner::is_tail() const {
 }
 
 // Values, or those whose memory they share, that the stages after this one read.
+std::vector<int> Planner::readers_of_memory() const {
+  std::vector<int> readers(plan_.values.size(), 0);
+  for (const Step& step : plan_.steps)
+    for (int i : step.inputs)
+      if (i >= 0) ++readers[plan_.values[i].root];
+  return readers;
+}
+
 std::vector<bool> Planner::needed_later() const {
   std::vector<bool> needed(plan_.values.size());
   const auto need = [&](int value) {
