@@ -1,5 +1,5 @@
 // What the browser keeps: theme, language, whether pages follow the runs.
-import { texts, type Language } from "./texts";
+import { texts, type Language, type Topic } from "./texts";
 
 type Theme = "light" | "dark" | "system";
 
@@ -24,6 +24,10 @@ class Settings {
 
   get t() {
     return texts[this.language];
+  }
+
+  words<T>(topic: Topic<T>): T {
+    return topic[this.language];
   }
 
   keep(): void {

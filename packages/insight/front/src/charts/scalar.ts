@@ -1,5 +1,6 @@
 // What a chart of a scalar draws: numbers in columns, and where there are none.
-import type { Series, Value } from "../api";
+import type { Value } from "../api/http";
+import type { Series } from "../api/scalars";
 
 export interface Drawn {
   x: number[];

@@ -1,6 +1,5 @@
 export const en = {
   product: "Mycelia Insight",
-  runList: "Summary list",
   live: "Follow",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
@@ -12,7 +11,6 @@ export const en = {
   tags: "Tags",
   kinds: { scalar: "scalars", image: "images", histogram: "distributions", tensor: "tensors", graph: "graphs", landscape: "landscapes", audio: "sounds", text: "texts" },
   operation: "Operation",
-  scalars: "Scalars",
   filter: "Filter by text or /pattern/",
   noRuns: "No runs below this folder yet. A run is a folder that SummaryRecord or SummaryCollector writes to.",
   noneMatch: "No run matches the filter.",

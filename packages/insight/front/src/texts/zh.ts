@@ -2,7 +2,6 @@ import type { Texts } from "./en";
 
 export const zh: Texts = {
   product: "Mycelia Insight",
-  runList: "训练列表",
   live: "实时刷新",
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
@@ -14,7 +13,6 @@ export const zh: Texts = {
   tags: "标签",
   kinds: { scalar: "标量", image: "图像", histogram: "分布", tensor: "张量", graph: "计算图", landscape: "损失图", audio: "音频", text: "文本" },
   operation: "操作",
-  scalars: "标量",
   filter: "按文本或 /正则/ 筛选",
   noRuns: "该目录下还没有训练。SummaryRecord 或 SummaryCollector 写入的目录即为一次训练。",
   noneMatch: "没有符合条件的训练。",

@@ -1,0 +1,40 @@
+// What pages show, kept up to date while the user wants that.
+import { changes, tags, type TagList } from "./api/runs";
+import { settings } from "./settings.svelte";
+
+export const textOf = (error: unknown) => String(error instanceof Error ? error.message : error);
+
+// Calls `refresh` now and, while pages follow the runs, when one of `watched` (null: any run) has changed.
+export function follow(watched: () => string[] | null, refresh: () => void, pause = 150): void {
+  $effect(() => {
+    const mine = watched();
+    refresh();
+    if (settings.live === "off") return;
+    let planned = 0;
+    const end = changes((changed) => {
+      if (!planned && (mine === null || mine.some((run) => changed.includes(run)))) planned = window.setTimeout(() => ((planned = 0), refresh()), pause);
+    });
+    return () => (end(), clearTimeout(planned));
+  });
+}
+
+// The tags of a run; `version` rises when the run has new values.
+export class Tags {
+  list = $state.raw<TagList>();
+  failure = $state("");
+  version = $state(0);
+
+  constructor(private readonly run: () => string) {
+    follow(() => [run()], () => void this.refresh());
+  }
+
+  private async refresh(): Promise<void> {
+    const asked = this.run();
+    try {
+      const found = await tags(asked);
+      if (asked === this.run()) (this.list = found), (this.failure = ""), (this.version += 1);
+    } catch (error) {
+      if (asked === this.run()) this.failure = textOf(error);
+    }
+  }
+}

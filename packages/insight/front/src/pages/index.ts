@@ -1,0 +1,27 @@
+// The pages by their routes. A page of a run takes its id; what it needs of the run decides whether it is offered.
+import type { Component } from "svelte";
+import type { Language } from "../texts";
+
+type Title = Record<Language, string>;
+
+export interface RunPage {
+  path: string;
+  title: Title;
+  kinds: string[]; // it is offered if the run has values of one of these; offered always if empty
+  load: () => Promise<{ default: Component<{ id: string }> }>;
+}
+
+export interface Board {
+  path: string;
+  title: Title;
+  load: () => Promise<{ default: Component }>;
+}
+
+export const runPages: RunPage[] = [
+  { path: "/train-manage/scalar", title: { en: "Scalars", zh: "标量" }, kinds: ["scalar"], load: () => import("./Scalars.svelte") },
+];
+
+// Over all runs, named in the header; the first one is shown for unknown addresses.
+export const boards: [Board, ...Board[]] = [
+  { path: "/summary-manage", title: { en: "Summary list", zh: "训练列表" }, load: () => import("./Runs.svelte") },
+];

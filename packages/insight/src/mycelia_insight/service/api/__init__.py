@@ -1,0 +1,28 @@
+"""The interface of pages and of programs: `/api/v1`. One module a topic, each with `add(table, library)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+from mycelia_insight.runs.library import Library
+from mycelia_insight.service.api import runs, scalars
+from mycelia_insight.service.endpoints import Table
+
+_TOPICS = (runs, scalars)
+
+
+def routes(library: Library) -> Sequence[BaseRoute]:
+    """Routes below `/api/v1`."""
+    table = Table("Mycelia Insight")
+
+    @table.get("/openapi.json")
+    def openapi(_request: Request) -> dict:
+        """This document."""
+        return table.document()
+
+    for topic in _TOPICS:
+        topic.add(table, library)
+    return table.routes

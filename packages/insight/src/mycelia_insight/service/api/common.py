@@ -1,0 +1,44 @@
+"""What endpoints of `/api/v1` share: how runs and numbers are written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Run
+from mycelia_insight.service.endpoints import Parameter, RequestError
+
+_BASE = "@"  # how the base folder itself is called in paths
+RUN = Parameter("run", str, f"path of the run below the base folder, '{_BASE}' for that itself")
+_WORDS = {np.inf: "Infinity", -np.inf: "-Infinity"}
+
+
+def run_of(library: Library, name: str) -> Run:
+    """The run that a path names.  Errors: RequestError (404)."""
+    path = "" if name == _BASE else name.removeprefix(_BASE) if name[:2] == "@@" else name
+    found = library.get(f"./{path}")
+    if found is None:
+        raise RequestError(404, f"run {name!r} does not exist")
+    return found
+
+
+def name_of(id: str) -> str:
+    """How a run is called in paths: `./a/b` is `a/b`."""
+    name = id.removeprefix("./")
+    return f"@{name}" if name.startswith("@") else name or _BASE
+
+
+def number(value: float) -> float | str:
+    """A value as JSON has it: what is not finite as a word."""
+    return value if np.isfinite(value) else _WORDS.get(value, "NaN")
+
+
+def numbers(values: np.ndarray) -> np.ndarray | list:
+    """Values as JSON has them: what is not finite as words."""
+    odd = np.flatnonzero(~np.isfinite(values))
+    if not len(odd):
+        return values
+    listed = values.tolist()
+    for i in odd.tolist():
+        listed[i] = number(listed[i])
+    return listed

@@ -1,0 +1,90 @@
+"""The list of runs, their tags, and what of them has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from mycelia_insight.runs.kinds import Kind
+from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Run
+from mycelia_insight.service.api.common import RUN, name_of, number, run_of
+from mycelia_insight.service.endpoints import Table
+
+
+def add(table: Table, library: Library) -> None:
+    """Add the endpoints to `table`."""
+
+    @table.get("/runs")
+    def runs(_request: Request) -> dict:
+        """All runs, the one that was written to last first."""
+        rows = [_row(run) for run in library.runs()]
+        return {
+            "base": library.base,
+            "loading": not library.loaded,
+            "runs": sorted(rows, key=lambda row: (-row["updated"], row["run"])),
+        }
+
+    @table.get("/runs/{run:path}/tags", RUN)
+    def tags(_request: Request, run: str) -> dict:
+        """Tags of a run by their kinds, and broken records of its files."""
+        found = run_of(library, run)
+        kinds: dict[str, list[dict]] = {}
+        for tag in found.tags():
+            kinds.setdefault(tag.kind.name.lower(), []).append({
+                "tag": tag.name, "count": tag.count, "first_step": tag.first_step, "last_step": tag.last_step,
+                "first_time": tag.first_time, "last_time": tag.last_time,
+                **({"last_value": number(tag.last_value)} if tag.kind == Kind.SCALAR else {}),
+            })  # fmt: skip
+        broken = [
+            {"file": path, "records": count, "first": [{"offset": at, "what": what} for at, what in first]}
+            for path, count, first in found.broken()
+        ]
+        return {"run": run, "kinds": kinds, "broken": broken}
+
+    @table.get("/stream")
+    async def stream(request: Request) -> Response:
+        """Runs that have changed, as server-sent events: `data: {"runs": [...]}`."""
+        return StreamingResponse(_changes(library, request), media_type="text/event-stream")
+
+
+async def _changes(library: Library, request: Request) -> AsyncIterator[bytes]:
+    loop, waiting, changed = asyncio.get_running_loop(), asyncio.Event(), set()
+
+    def note(id: str) -> None:
+        changed.add(name_of(id))
+        waiting.set()
+
+    end = library.listen(lambda id: loop.call_soon_threadsafe(note, id))
+    try:
+        yield b"retry: 1000\n\n"
+        while not await request.is_disconnected():
+            try:
+                await asyncio.wait_for(waiting.wait(), 15)
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
+            waiting.clear()
+            names, _ = sorted(changed), changed.clear()
+            yield b"data: " + orjson.dumps({"runs": names}) + b"\n\n"
+    finally:
+        end()
+
+
+def _row(run: Run) -> dict:
+    tags = run.tags()
+    counts: dict[str, int] = {}
+    for tag in tags:
+        counts[tag.kind.name.lower()] = counts.get(tag.kind.name.lower(), 0) + 1
+    return {
+        "run": name_of(run.id),
+        "created": min((tag.first_time for tag in tags), default=0),
+        "updated": max((tag.last_time for tag in tags), default=0),
+        "step": max((tag.last_step for tag in tags if tag.kind == Kind.SCALAR), default=None),
+        "tags": counts,
+        "broken": sum(count for _, count, _ in run.broken()),
+    }

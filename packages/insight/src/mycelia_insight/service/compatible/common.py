@@ -1,0 +1,62 @@
+"""What endpoints of MindInsight's interface share: errors with codes, parameters, the run asked for."""
+
+from __future__ import annotations
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Run
+from mycelia_insight.service.endpoints import json
+
+
+class Refused(Exception):
+    """An answer with an error's code and text."""
+
+    def __init__(self, status: int, code: str, text: str):
+        super().__init__(text)
+        self.answer = JSONResponse({"error_code": code, "error_msg": text}, status)
+
+
+def run_of(library: Library, request: Request) -> Run:
+    """The run that `train_id` names.  Errors: Refused."""
+    return run_by_id(library, need(request, "train_id"))
+
+
+def run_by_id(library: Library, id: str) -> Run:
+    """Errors: Refused."""
+    run = library.get(id if id.startswith("./") else f"./{id}")
+    if run is None:
+        raise Refused(400, "50545005", f"Train job is not exist. Detail: {id}")
+    return run
+
+
+def route(path: str, function, methods: tuple[str, ...] = ("GET",)) -> Route:
+    """`function(request)` runs in a thread and returns what becomes JSON, or a Response."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            found = await run_in_threadpool(function, request)
+            return found if isinstance(found, Response) else json(found)
+        except Refused as refused:
+            return refused.answer
+
+    return Route(path, endpoint, methods=list(methods))
+
+
+def need(request: Request, name: str) -> str:
+    """A parameter of the query that must be there.  Errors: Refused."""
+    value = request.query_params.get(name)
+    if not value:
+        raise Refused(400, "50540003", f"Param missing. '{name}' is required.")
+    return value
+
+
+def whole(request: Request, name: str, default: int, low: int, high: int) -> int:
+    """A whole number of the query.  Errors: Refused."""
+    text = request.query_params.get(name, str(default))
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise Refused(400, "50540002", f"Invalid parameter value. '{name}' should be in [{low}, {high}].")
+    return int(text)
