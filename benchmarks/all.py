@@ -25,6 +25,7 @@ BENCHES = (
     "serving",
     "files",
     "footprint",
+    "insight",
 )
 
 

@@ -16,7 +16,7 @@ from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecor
 from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.events import crc32c
 from mycelia.train.summary.lineage import DatasetGraph
-from mycelia.train.summary.values import bucket_count, canvas
+from mycelia.train.summary.values import bucket_count, canvas, histogram
 
 
 def bitwise_crc(data: bytes) -> int:
@@ -179,8 +179,26 @@ def test_the_collector_records_a_training(tmp_path):
     assert hyper[4] == [2] and hyper[8] == [4] and data[2] == [16]
     assert algorithm[1] == [b"SequentialCell"]
     assert Path(json.loads(saved[3][0])["ckpt"]).stat().st_size == saved[4][0]
+    assert not (tmp_path / "ckpt_dir").exists()
+
+
+def test_points_of_a_landscape_are_saved_when_asked_for(tmp_path):
+    collector = SummaryCollector(str(tmp_path), collect_specified_data={"collect_landscape": {}})
+    train(tmp_path, [collector])
     points = json.loads((tmp_path / "ckpt_dir" / "train_metadata.json").read_text())
     assert set(points["model_params_file_map"]) == {str(i) for i in range(1, 9)}
+
+
+@pytest.mark.parametrize("n", [40, 900, 100_000])  # counts of one, two and three bytes
+def test_buckets_hold_every_value(n):
+    values = np.random.default_rng(0).standard_normal(n).astype(np.float32)
+    message = decoded(histogram(values))[9][0]
+    buckets = [decoded(b) for b in decoded(message)[1]]
+    doubles = [[struct.unpack("<d", b[k][0])[0] for k in (1, 2)] for b in buckets]
+    bounds = np.linspace(float(values.min()), float(values.max()), len(buckets) + 1, dtype=np.float32)
+    counts, edges = np.histogram(values, bounds)
+    assert [b[3][0] for b in buckets] == counts.tolist() and 0.99 * n < counts.sum() <= n
+    np.testing.assert_array_equal(doubles, np.stack([edges[:-1], np.diff(edges)], 1))
 
 
 def graph_of(data) -> dict:

@@ -30,7 +30,7 @@ def serve(settings: Settings) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(settings, library), host=settings.host, port=settings.port, log_config=None,
-            access_log=False, timeout_graceful_shutdown=1,
+            access_log=False, timeout_graceful_shutdown=1, ws="none", lifespan="off",
         )
     )  # fmt: skip
     registered: list[Path] = []

@@ -31,7 +31,7 @@ _LANDSCAPE = {
     "create_landscape": {"train": True, "result": True},
     "intervals": [list(range(1, 10)), list(range(10, 20))],
 }
-_DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": _LANDSCAPE}
+_DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": None}
 _HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
 _HISTOGRAMS = 5  # parameters that are shown when none is named
 _TENSOR_STEPS = 20  # of a run: tensors are large
@@ -133,7 +133,8 @@ class SummaryCollector(Callback):
     `collect_specified_data`: what to collect, with `keep_default_action` in addition to the defaults;
     `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: steps between two tensors, else
     about 20 a run; `max_file_size`, `export_options`: as in SummaryRecord.
-    By default it also saves the checkpoints of a loss landscape (`collect_landscape`).
+    The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict
+    of its options, {} for the defaults; MindSpore saves them unasked.
     Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 
 from mycelia.engine.base.wire import field
@@ -13,6 +15,7 @@ DATA_TYPES = {
     "UInt64": 9, "Float16": 10, "Float32": 11, "Float64": 12, "BFloat16": 46,
 }  # fmt: skip
 _IMAGES_PER_ROW = 8
+_SMALL_BUCKET = struct.Struct("<BBBdBdBB")  # a bucket's field, its size, its three fields with their keys
 
 
 def scalar(array: np.ndarray) -> bytes:
@@ -63,6 +66,12 @@ def bucket_count(n: int) -> int:
     return n // 10 + 1 if n <= 880 else 90
 
 
+def _bucket(left: float, width: float, count: int) -> bytes:
+    if count < 128:  # most are
+        return _SMALL_BUCKET.pack(10, 20, 9, left, 17, width, 24, count)
+    return field(1, double(1, left) + double(2, width) + field(3, count))
+
+
 def histogram(array: np.ndarray) -> bytes:
     """Buckets of equal width over the finite values, and what there is besides.
 
@@ -77,8 +86,8 @@ def histogram(array: np.ndarray) -> bytes:
         bounds = np.linspace(left, right, bucket_count(finite.size) + 1, dtype=array.dtype)
         counts, edges = np.histogram(finite, bins=bounds)
         buckets = [
-            field(1, double(1, float(a)) + double(2, float(b - a)) + field(3, int(count)))
-            for count, a, b in zip(counts, edges, edges[1:])
+            _bucket(left, width, count)
+            for left, width, count in zip(edges[:-1].tolist(), np.diff(edges).tolist(), counts.tolist())
         ]
     rest = (
         field(2, int(np.isnan(array).sum()))
