@@ -14,7 +14,7 @@ import numpy as np
 
 from mycelia_insight._native import DamagedIndex, Index
 from mycelia_insight.runs.discovery import EventFile
-from mycelia_insight.runs.kinds import Kind
+from mycelia_insight.runs.kinds import Dialect, Kind
 
 _AT_ONCE = 32 << 20  # bytes of a file that are read before others have their turn
 
@@ -50,9 +50,10 @@ class Entry:
     step: int
     time: float
     source: str
+    dialect: Dialect
     offset: int
     size: int
-    width: int
+    width: int  # of an image, as far as its message says so in front
     height: int
 
 
@@ -143,8 +144,8 @@ class Run:
         found = self._guarded(lambda: self._index.entries(int(kind), tag))
         if found is None:
             return None
-        paths = [source[0] for source in self._index.sources()]
-        return [Entry(step, time, paths[number], *rest) for step, time, number, *rest in found]
+        sources = [(path, Dialect(dialect)) for path, _, dialect, _, _ in self._index.sources()]
+        return [Entry(step, time, *sources[number], *rest) for step, time, number, *rest in found]
 
     def read(self, entry: Entry) -> bytes:
         """The message of a value.  Errors: OSError; ValueError if the file is shorter than it was."""

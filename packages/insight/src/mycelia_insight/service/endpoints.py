@@ -13,6 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from mycelia_insight.records.reading import Missing
+from mycelia_insight.records.wire import Broken
+
 _NAMES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _REQUIRED = object()
 
@@ -122,6 +125,10 @@ def _endpoint(
                 found = await run_in_threadpool(function, request, **values)
         except RequestError as error:
             return JSONResponse({"error": str(error)}, error.status)
+        except Missing as error:
+            return JSONResponse({"error": error.args[0]}, 404)
+        except Broken as error:
+            return JSONResponse({"error": str(error)}, 422)
         return found if isinstance(found, Response) else json(found)
 
     return endpoint
@@ -144,5 +151,6 @@ def _described(function: Callable, parameters: Sequence[Parameter], inside: Sequ
             for p in parameters
         ],
         "responses": {"200": {"description": "the answer"}, "400": {"description": "a parameter is wrong"},
-                      "404": {"description": "no such run, tag or value"}},
+                      "404": {"description": "no such run, tag or value"},
+                      "422": {"description": "the value in the event file is broken, or too large"}},
     }  # fmt: skip

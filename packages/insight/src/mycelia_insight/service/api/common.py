@@ -10,6 +10,8 @@ from mycelia_insight.service.endpoints import Parameter, RequestError
 
 _BASE = "@"  # how the base folder itself is called in paths
 RUN = Parameter("run", str, f"path of the run below the base folder, '{_BASE}' for that itself")
+TAG = Parameter("tag", str, "a tag of the run")
+STEP = Parameter("step", int, "a step of the tag; the last one if it is left out", None)
 _WORDS = {np.inf: "Infinity", -np.inf: "-Infinity"}
 
 

@@ -7,8 +7,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from mycelia_insight.records.reading import Missing, entries
+from mycelia_insight.records.wire import Broken
+from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
-from mycelia_insight.runs.run import Run
+from mycelia_insight.runs.run import Entry, Run
 from mycelia_insight.service.endpoints import json
 
 
@@ -42,6 +45,8 @@ def route(path: str, function, methods: tuple[str, ...] = ("GET",)) -> Route:
             return found if isinstance(found, Response) else json(found)
         except Refused as refused:
             return refused.answer
+        except Broken as error:
+            return Refused(400, "50540002", f"Invalid parameter value. Detail: {error}.").answer
 
     return Route(path, endpoint, methods=list(methods))
 
@@ -60,3 +65,11 @@ def whole(request: Request, name: str, default: int, low: int, high: int) -> int
     if not text.isdecimal() or not low <= int(text) <= high:
         raise Refused(400, "50540002", f"Invalid parameter value. '{name}' should be in [{low}, {high}].")
     return int(text)
+
+
+def values_of(run: Run, kind: Kind, tag: str, code: str) -> list[Entry]:
+    """Values of a tag, with or without the kind at its end.  Errors: Refused with `code`."""
+    try:
+        return entries(run, kind, tag.removesuffix(f"/{kind.name.lower()}"))
+    except Missing:
+        raise Refused(400, code, f"{kind.name.capitalize()} is not exist. Detail: {tag}") from None

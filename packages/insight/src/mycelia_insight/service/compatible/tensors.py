@@ -1,0 +1,96 @@
+"""Tensors: their statistics, slices and histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+from mycelia_insight.records import histograms, tensors
+from mycelia_insight.records.reading import Missing, at_step, message, spread, turn
+from mycelia_insight.runs.kinds import Kind
+from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Entry, Run
+from mycelia_insight.service.compatible.common import Refused, need, route, run_by_id, values_of, whole
+from mycelia_insight.service.compatible.histograms import buckets
+
+_DETAILS = ("stats", "data", "histogram")
+_MOST_CELLS, _MOST_COLUMNS, _MOST_STEPS = 100_000, 1000, 50
+_OWN = ("max", "min", "avg", "count", "nan_count", "neg_inf_count", "pos_inf_count")
+
+
+def routes(library: Library) -> Sequence[BaseRoute]:
+    """Routes below `/v1/mindinsight`."""
+
+    def of_tags(request: Request) -> dict:
+        need(request, "train_id"), need(request, "tag")
+        detail = need(request, "detail")
+        if detail not in _DETAILS:
+            raise Refused(
+                400, "50540002", f"Invalid parameter value. 'detail' should be in {list(_DETAILS)}."
+            )
+        if detail == "data":
+            need(request, "step"), need(request, "dims")
+        found = []
+        for id in request.query_params.getlist("train_id"):
+            run = run_by_id(library, id)
+            for tag in request.query_params.getlist("tag"):
+                entries = values_of(run, Kind.TENSOR, tag, "50545012")
+                if "step" in request.query_params:
+                    entries = [_at(entries, whole(request, "step", 0, 0, 2**63 - 1))]
+                with turn:
+                    values = [
+                        _value(run, one, detail, request.query_params.get("dims", ""))
+                        for one in spread(entries, _MOST_STEPS)
+                    ]
+                found.append({"train_id": id, "tag": tag, "values": values})
+        return {"tensors": found}
+
+    return [route("/datavisual/tensors", of_tags)]
+
+
+def _at(entries: list[Entry], step: int) -> Entry:
+    try:
+        return at_step(entries, step)
+    except Missing:
+        raise Refused(400, "50545014", f"The step of tensor is not in cache. Detail: {step}") from None
+
+
+def _value(run: Run, entry: Entry, detail: str, dims: str) -> dict:
+    found = tensors.decode(message(run, entry), entry.dialect)
+    value: dict = {"dims": list(found.values.shape), "data_type": found.dtype.upper()}
+    part = found.values
+    if detail == "data":
+        try:
+            part = part[tensors.parse(dims, part.shape)]
+        except ValueError as error:
+            raise Refused(400, "50540002", f"Invalid parameter value. {error}.") from None
+        if part.size > _MOST_CELLS or (part.ndim and part.shape[-1] > _MOST_COLUMNS):
+            raise Refused(
+                400,
+                "50545013",
+                f"The data is more than the limit. Detail: {_MOST_CELLS} values, {_MOST_COLUMNS} columns",
+            )
+        value["data"] = _cells(part)
+    elif detail == "histogram":
+        one = histograms.of_values(part)
+        edges = np.append(one.left, one.right[-1:])
+        value["histogram_buckets"] = buckets(edges, one.counts) if len(one.counts) else []
+    overall = tensors.statistics(found.values)
+    own = overall if part is found.values else tensors.statistics(part)
+    value["statistics"] = {
+        **{name: own[name] for name in _OWN},
+        **{f"overall_{name}": count for name, count in overall.items()},
+    }
+    return {"step": entry.step, "wall_time": entry.time, "value": value}
+
+
+def _cells(part: np.ndarray):
+    """Nested lists; what is not finite is a word."""
+    cells = part.astype(object)
+    for word, where in (("NAN", np.isnan), ("INF", np.isposinf), ("-INF", np.isneginf)):
+        if part.dtype.kind == "f":
+            cells[where(part)] = word
+    return cells.tolist()
