@@ -83,7 +83,8 @@ bool walk_tensorboard_value(std::string_view message, Found found, const PluginO
   }
   if (!fields.ok()) return false;
   if (any) each(found);
-  if (any || !has_tensor) return true;
+  // Parameters of an experiment stand in the metadata; some writers add no tensor.
+  if (any || (!has_tensor && told != "hparams")) return true;
   const std::string_view plugin = plugin_of(found.tag, told);
   found.payload = tensor;
   if (plugin == "scalars") {

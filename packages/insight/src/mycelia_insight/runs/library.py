@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 
 from mycelia_insight.runs import discovery
+from mycelia_insight.runs.lineages import Lineages
+from mycelia_insight.runs.notes import Notes
 from mycelia_insight.runs.run import Run
 
 _log = logging.getLogger(__name__)
@@ -26,6 +28,7 @@ class Library:
     def __init__(self, base: str, workspace: str, interval: float = 3, pulse: float = 0.25):
         self.base, self._workspace = os.path.abspath(base), workspace
         self._interval, self._pulse = interval, pulse
+        self.lineages, self.notes = Lineages(), Notes(workspace)
         self._runs: dict[str, Run] = {}
         self._files: dict[str, list[discovery.EventFile]] = {}
         self._lock = threading.Lock()

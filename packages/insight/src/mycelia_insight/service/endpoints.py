@@ -18,6 +18,7 @@ from mycelia_insight.records.wire import Broken
 
 _NAMES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _REQUIRED = object()
+_MOST_BODY = 64 << 10
 
 
 class RequestError(Exception):
@@ -84,12 +85,22 @@ class Table:
 
     def get(self, path: str, *parameters: Parameter) -> Callable:
         """`function(request, **parameters)`, plain or async, returns what becomes JSON, or a Response."""
+        return self._method("GET", path, parameters)
 
+    def put(self, path: str, *parameters: Parameter) -> Callable:
+        """As `get`; `function(request, body, **parameters)` gets the body, of JSON and at most 64 KiB."""
+        return self._method("PUT", path, parameters)
+
+    def _method(self, method: str, path: str, parameters: Sequence[Parameter]) -> Callable:
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             inside = [p for p in parameters if f"{{{p.name}}}" in path or f"{{{p.name}:path}}" in path]
-            self.routes.append(Route(path, _endpoint(function, parameters, inside), methods=["GET"]))
-            shown = path.replace(":path}", "}")
-            self.paths[shown] = {"get": _described(function, parameters, inside)}
+            self.routes.append(
+                Route(path, _endpoint(function, parameters, inside, method == "PUT"), methods=[method])
+            )
+            described = _described(function, parameters, inside)
+            if method == "PUT":
+                described["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
+            self.paths.setdefault(path.replace(":path}", "}"), {})[method.lower()] = described
             return function
 
         return decorate
@@ -106,8 +117,24 @@ def json(value: Any, status: int = 200) -> Response:
     )
 
 
+async def body_of(request: Request) -> Any:
+    """The body of a request, of JSON; None if there is none.  Errors: RequestError (400, 413)."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > _MOST_BODY:
+            raise RequestError(413, f"a body may have at most {_MOST_BODY} bytes")
+    try:
+        return orjson.loads(data) if data else None
+    except ValueError as error:
+        raise RequestError(400, f"the body must be JSON: {error}") from error
+
+
 def _endpoint(
-    function: Callable[..., Any], parameters: Sequence[Parameter], inside: Sequence[Parameter]
+    function: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    inside: Sequence[Parameter],
+    with_body: bool = False,
 ) -> Callable[[Request], Awaitable[Response]]:
     from starlette.concurrency import run_in_threadpool
 
@@ -119,6 +146,8 @@ def _endpoint(
                 )
                 for p in parameters
             }
+            if with_body:
+                values["body"] = await body_of(request)
             if inspect.iscoroutinefunction(function):
                 found = await function(request, **values)
             else:

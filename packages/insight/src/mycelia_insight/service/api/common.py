@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia_insight.runs.library import Library
-from mycelia_insight.runs.run import Run
+from mycelia_insight.runs.lineages import Lineage, lookup
+from mycelia_insight.runs.notes import Note
+from mycelia_insight.runs.query import QueryError, parse
+from mycelia_insight.runs.run import Run, Tag
 from mycelia_insight.service.endpoints import Parameter, RequestError
 
 _BASE = "@"  # how the base folder itself is called in paths
 RUN = Parameter("run", str, f"path of the run below the base folder, '{_BASE}' for that itself")
 TAG = Parameter("tag", str, "a tag of the run")
 STEP = Parameter("step", int, "a step of the tag; the last one if it is left out", None)
+QUERY = Parameter("query", str, 'which runs: `loss < 0.1 and optimizer == "Adam"`', "")
 _WORDS = {np.inf: "Infinity", -np.inf: "-Infinity"}
 
 
@@ -21,6 +25,21 @@ def run_of(library: Library, name: str) -> Run:
     found = library.get(f"./{path}")
     if found is None:
         raise RequestError(404, f"run {name!r} does not exist")
+    return found
+
+
+def chosen(library: Library, query: str) -> list[tuple[Run, list[Tag], Lineage, Note]]:
+    """Runs that a query is true of, with what it was asked of.  Errors: RequestError (400)."""
+    try:
+        wanted = parse(query)
+    except QueryError as error:
+        raise RequestError(400, f"'query': {error}") from error
+    found = []
+    for run in library.runs():
+        tags = run.tags()
+        lineage, note = library.lineages.of(run, tags), library.notes.of(run.folder)
+        if wanted(lookup(name_of(run.id), tags, lineage, note)):
+            found.append((run, tags, lineage, note))
     return found
 
 

@@ -11,18 +11,18 @@ from starlette.responses import Response, StreamingResponse
 
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
-from mycelia_insight.runs.run import Run
-from mycelia_insight.service.api.common import RUN, name_of, number, run_of
+from mycelia_insight.runs.run import Run, Tag
+from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, number, run_of
 from mycelia_insight.service.endpoints import Table
 
 
 def add(table: Table, library: Library) -> None:
     """Add the endpoints to `table`."""
 
-    @table.get("/runs")
-    def runs(_request: Request) -> dict:
-        """All runs, the one that was written to last first."""
-        rows = [_row(run) for run in library.runs()]
+    @table.get("/runs", QUERY)
+    def runs(_request: Request, query: str) -> dict:
+        """All runs that a query is true of, the one that was written to last first."""
+        rows = [_row(run, tags) for run, tags, _, _ in chosen(library, query)]
         return {
             "base": library.base,
             "loading": not library.loaded,
@@ -75,8 +75,7 @@ async def _changes(library: Library, request: Request) -> AsyncIterator[bytes]:
         end()
 
 
-def _row(run: Run) -> dict:
-    tags = run.tags()
+def _row(run: Run, tags: list[Tag]) -> dict:
     counts: dict[str, int] = {}
     for tag in tags:
         counts[tag.kind.name.lower()] = counts.get(tag.kind.name.lower(), 0) + 1

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from starlette.routing import BaseRoute
 
 from mycelia_insight.runs.library import Library
-from mycelia_insight.service.compatible import histograms, images, jobs, scalars, tensors
+from mycelia_insight.service.compatible import histograms, images, jobs, lineages, scalars, tensors
 
-_TOPICS = (jobs, scalars, images, histograms, tensors)
+_TOPICS = (jobs, lineages, scalars, images, histograms, tensors)
 
 
 def routes(library: Library) -> Sequence[BaseRoute]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -40,15 +43,20 @@ def route(path: str, function, methods: tuple[str, ...] = ("GET",)) -> Route:
     """`function(request)` runs in a thread and returns what becomes JSON, or a Response."""
 
     async def endpoint(request: Request) -> Response:
-        try:
-            found = await run_in_threadpool(function, request)
-            return found if isinstance(found, Response) else json(found)
-        except Refused as refused:
-            return refused.answer
-        except Broken as error:
-            return Refused(400, "50540002", f"Invalid parameter value. Detail: {error}.").answer
+        return await answer(lambda: run_in_threadpool(function, request))
 
     return Route(path, endpoint, methods=list(methods))
+
+
+async def answer(ask: Callable[[], Awaitable[Any]]) -> Response:
+    """What `ask` gives as JSON, or the answer of what it refuses."""
+    try:
+        found = await ask()
+        return found if isinstance(found, Response) else json(found)
+    except Refused as refused:
+        return refused.answer
+    except Broken as error:
+        return Refused(400, "50540002", f"Invalid parameter value. Detail: {error}.").answer
 
 
 def need(request: Request, name: str) -> str:
