@@ -189,7 +189,7 @@ def test_points_of_a_landscape_are_saved_when_asked_for(tmp_path):
     assert set(points["model_params_file_map"]) == {str(i) for i in range(1, 9)}
 
 
-@pytest.mark.parametrize("n", [40, 900, 100_000])  # counts of one, two and three bytes
+@pytest.mark.parametrize("n", [40, 900, 100_000, 2_000_000])  # counts of one, two and three bytes
 def test_buckets_hold_every_value(n):
     values = np.random.default_rng(0).standard_normal(n).astype(np.float32)
     message = decoded(histogram(values))[9][0]

@@ -15,7 +15,7 @@ DATA_TYPES = {
     "UInt64": 9, "Float16": 10, "Float32": 11, "Float64": 12, "BFloat16": 46,
 }  # fmt: skip
 _IMAGES_PER_ROW = 8
-_SMALL_BUCKET = struct.Struct("<BBBdBdBB")  # a bucket's field, its size, its three fields with their keys
+_SMALL_BUCKET, _BUCKET = struct.Struct("<BBBdBdBB"), struct.Struct("<BBBdBdBBB")
 
 
 def scalar(array: np.ndarray) -> bytes:
@@ -39,11 +39,11 @@ def canvas(batch: np.ndarray) -> np.ndarray | None:
         batch = (values * 255).astype(np.uint8)
     columns = min(n, _IMAGES_PER_ROW)
     rows = -(-n // _IMAGES_PER_ROW)
-    out = np.zeros((rows * height, columns * width, 3), np.uint8)
-    for i, image in enumerate(batch):
-        top, left = i // columns * height, i % columns * width
-        out[top : top + height, left : left + width] = image.transpose(1, 2, 0)
-    return out
+    if n < rows * columns:  # places without an image are black
+        batch = np.concatenate([batch, np.zeros((rows * columns - n, *batch.shape[1:]), np.uint8)])
+    grid = batch.reshape(rows, columns, channels, height, width).transpose(0, 3, 1, 4, 2)
+    placed = grid.reshape(rows * height, columns * width, channels)
+    return placed if channels == 3 else np.repeat(placed, 3, axis=2)
 
 
 def image(array: np.ndarray) -> bytes | None:
@@ -67,8 +67,11 @@ def bucket_count(n: int) -> int:
 
 
 def _bucket(left: float, width: float, count: int) -> bytes:
-    if count < 128:  # most are
+    """A bucket's field, its size, and its three fields with their keys; most counts have one or two bytes."""
+    if count < 1 << 7:
         return _SMALL_BUCKET.pack(10, 20, 9, left, 17, width, 24, count)
+    if count < 1 << 14:
+        return _BUCKET.pack(10, 21, 9, left, 17, width, 24, count & 0x7F | 0x80, count >> 7)
     return field(1, double(1, left) + double(2, width) + field(3, count))
 
 
@@ -77,7 +80,9 @@ def histogram(array: np.ndarray) -> bytes:
 
     The edges have the dtype of the values, so those of integers are whole; what lies outside is not counted.
     """
-    finite = array[np.isfinite(array)]
+    finite_places = np.isfinite(array)
+    odd = array.size - int(np.count_nonzero(finite_places))
+    finite = array[finite_places] if odd else array.reshape(-1)
     low, high, total = 0.0, 0.0, 0.0
     buckets = []
     if finite.size:
@@ -90,9 +95,9 @@ def histogram(array: np.ndarray) -> bytes:
             for left, width, count in zip(edges[:-1].tolist(), np.diff(edges).tolist(), counts.tolist())
         ]
     rest = (
-        field(2, int(np.isnan(array).sum()))
-        + field(3, int(np.isposinf(array).sum()))
-        + field(4, int(np.isneginf(array).sum()))
+        field(2, int(np.isnan(array).sum()) if odd else 0)
+        + field(3, int(np.isposinf(array).sum()) if odd else 0)
+        + field(4, int(np.isneginf(array).sum()) if odd else 0)
         + double(5, high)
         + double(6, low)
         + double(7, float(total))
