@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -34,6 +35,17 @@ def fields(message: bytes | memoryview) -> Iterator[tuple[int, int, int | memory
             raise Broken("a field is longer than its message")
         yield key >> 3, kind, data[at : at + size]
         at += size
+
+
+def plain(message: bytes) -> Iterator[tuple[int, int | float | bytes]]:
+    """(number, value) of each field: ints of varints, floats of a fixed size, bytes.  Errors: Broken."""
+    for number, kind, value in fields(message):
+        if isinstance(value, int):
+            yield number, value
+        elif kind == BYTES:
+            yield number, bytes(value)
+        else:
+            yield number, struct.unpack("<d" if kind == WIDE else "<f", value)[0]
 
 
 def signed(value: int) -> int:

@@ -156,6 +156,11 @@ class Run:
             raise ValueError(f"{entry.source} is shorter than when it was read")
         return data
 
+    def dialect(self, entry: Entry) -> Dialect:
+        """Whose messages the file of a value has."""
+        found = (Dialect(kind) for path, _, kind, *_ in self._index.sources() if path == entry.source)
+        return next(found, Dialect.UNKNOWN)
+
     def broken(self) -> list[tuple[str, int, list[tuple[int, str]]]]:
         """(file, number of broken records, (offset, what) of the first ones) of files that have such."""
         return [(path, count, first) for path, _, _, count, first in self._index.sources() if count]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from starlette.routing import BaseRoute
 
 from mycelia_insight.runs.library import Library
-from mycelia_insight.service.compatible import histograms, images, jobs, lineages, scalars, tensors
+from mycelia_insight.service.compatible import graphs, histograms, images, jobs, lineages, scalars, tensors
 
-_TOPICS = (jobs, lineages, scalars, images, histograms, tensors)
+_TOPICS = (jobs, lineages, scalars, images, histograms, tensors, graphs)
 
 
 def routes(library: Library) -> Sequence[BaseRoute]:

@@ -1,0 +1,362 @@
+"""Graphs out of messages: MindSpore's GraphProto and ModelProto, TensorBoard's GraphDef, our IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from mycelia_insight.records import wire
+from mycelia_insight.records.graph import Leaf, ScopeGraph
+from mycelia_insight.records.wire import Broken, plain
+
+# DataType of mindspore.irpb, by its numbers.
+_KINDS = {
+    1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32",
+    9: "uint64", 10: "float16", 11: "float32", 12: "float64", 13: "string", 14: "tensor", 15: "graph",
+    31: "tuple", 32: "list", 33: "dict", 34: "none", 39: "type", 46: "bfloat16",
+}  # fmt: skip
+# DataType of TensorFlow.
+_TENSORFLOW = {
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64",
+    9: "int64", 10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128", 19: "float16", 20: "resource",
+    22: "uint32", 23: "uint64",
+}  # fmt: skip
+_LONGEST = 4000  # characters of an attribute that are shown
+_NESTED = 8  # levels of values in values that are shown
+_CONTROL = 1  # EdgeType of mindspore.irpb
+
+
+def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
+    """A serialized GraphProto, or a ModelProto, as `.pb` files hold, with one in it.
+
+    Inputs that no node has are left out; a constant is shown in each scope that takes it.
+    Errors: ValueError if it is no such message.
+    """
+    parts = list(plain(data))
+    if any(number == 1 and isinstance(value, int) for number, value in parts):  # the version of a model
+        graph = next((_message(value) for number, value in parts if number == 4), b"")
+        parts = list(plain(graph))
+    leaves: list[Leaf] = []
+    names: set[str] = set()
+    wants: list[list[tuple[str, bool]]] = []
+    known: dict[str, int] = {}
+    for number, value in parts:
+        if number == 1:
+            key, leaf, inputs = _node(_message(value))
+            leaf.name = _unique(leaf.name, names)
+            known.setdefault(key, len(leaves))
+            leaves.append(leaf)
+            wants.append(inputs)
+    operators = len(leaves)
+    outside = {}
+    for number, value in parts:
+        if number in (3, 5):
+            made = _parameter(_message(value)) if number == 3 else _constant(_message(value))
+            outside[made.name] = made
+    copies: dict[tuple[str, str], int] = {}
+    for at in range(operators):
+        for key, control in wants[at]:
+            source = known.get(key)
+            if source is None and key in outside:
+                template = outside[key]
+                scope = leaves[at].scope
+                source = copies.get((key, scope)) if template.kind == "constant" else None
+                if source is None:
+                    source = len(leaves)
+                    leaves.append(_placed(template, scope, names))
+                    if template.kind == "constant":
+                        copies[key, scope] = source
+                    else:
+                        known[key] = source
+            if source is not None:
+                leaves[at].inputs.append((source, control))
+    for key, template in outside.items():
+        if template.kind == "parameter" and key not in known:
+            leaves.append(_placed(template, "", names))
+    for number, value in parts:
+        if number == 4:
+            key, dtype, shape = _named_type(_message(value))
+            ends = [(known[key], False)] if key in known else []
+            leaves.append(Leaf(_unique("output", names), "Output", "", "output", ends, dtype, shape))
+    title = next((_text(value) for number, value in parts if number == 2), "")
+    return ScopeGraph(name or title, leaves)
+
+
+def of_tensorboard(data: bytes, name: str = "") -> ScopeGraph:
+    """A serialized GraphDef of TensorFlow; scopes are the parts of nodes' names.  Errors: ValueError."""
+    leaves, wants, names, known = [], [], set(), {}
+    for number, value in plain(data):
+        if number != 1:
+            continue
+        key = kind = ""
+        inputs, attributes = [], []
+        for part, content in plain(_message(value)):
+            if part == 1:
+                key = _text(content)
+            elif part == 2:
+                kind = _text(content)
+            elif part == 3:
+                wanted = _text(content)
+                inputs.append((wanted.lstrip("^").split(":")[0], wanted.startswith("^")))
+            elif part == 5:
+                attributes.append(_message(content))
+        shown = {"Const": "constant", "Placeholder": "parameter", "Parameter": "parameter"}
+        dtype, shape = _tensorflow_type(attributes)
+        leaf = Leaf(_unique(key or "unnamed", names), kind, key.rpartition("/")[0],
+                    shown.get(kind, "operator"), [], dtype, shape)  # fmt: skip
+        leaf.attributes = partial(_tensorflow_attributes, attributes)
+        known.setdefault(key, len(leaves))
+        leaves.append(leaf)
+        wants.append(inputs)
+    for leaf, inputs in zip(leaves, wants, strict=True):
+        leaf.inputs = [(known[key], control) for key, control in inputs if key in known]
+    return ScopeGraph(name, leaves)
+
+
+def of_ir(content: str, name: str = "") -> ScopeGraph:
+    """A graph as `MYCELIA_SAVE_GRAPHS` writes it.  Errors: ValueError if it is none."""
+    from mycelia.ir.text import parse
+    from mycelia.ops.define import find
+    from mycelia.train.summary.graph import graph_message
+
+    return of_mindspore(graph_message(parse(content, find)), name)
+
+
+def _unique(name: str, names: set[str]) -> str:
+    found, count = name, 1
+    while found in names:
+        count += 1
+        found = f"{name} ({count})"
+    names.add(found)
+    return found
+
+
+def _placed(template: Leaf, scope: str, names: set[str]) -> Leaf:
+    name = _unique(f"{scope}/{template.name}" if scope else template.name, names)
+    return Leaf(name, template.type, scope, template.kind, [], template.dtype, template.shape,
+                template.attributes)  # fmt: skip
+
+
+def _node(data: bytes) -> tuple[str, Leaf, list[tuple[str, bool]]]:
+    key = kind = scope = full = ""
+    inputs: list[tuple[str, bool]] = []
+    attributes: list[bytes] = []
+    dtype, shape, source = "", None, ""
+    for number, value in plain(data):
+        if number == 1:
+            name, edge = "", 0
+            for part, content in plain(_message(value)):
+                if part == 1:
+                    name = _text(content)
+                elif part == 2:
+                    edge = content
+            inputs.append((name, edge == _CONTROL))
+        elif number == 2:
+            key = _text(value)
+        elif number == 3:
+            kind = _text(value)
+        elif number == 4:
+            scope = _text(value)
+        elif number == 5:
+            attributes.append(_message(value))
+        elif number == 6:
+            dtype, shape = _type(_message(value))
+        elif number == 8:
+            full = _text(value)
+    for one in attributes:
+        if one.startswith(b"\x0a\x06source"):
+            source = _attributes([one])["source"].strip('"')
+    leaf = Leaf(full or f"{scope}/{kind}-op{key}".lstrip("/"), kind, scope, "operator", [], dtype, shape)
+    leaf.attributes, leaf.source = partial(_attributes, attributes), source
+    return key, leaf, inputs
+
+
+def _parameter(data: bytes) -> Leaf:
+    name, dtype, shape = _named_type(data)
+    return Leaf(name, "Parameter", "", "parameter", [], dtype, shape)
+
+
+def _named_type(data: bytes) -> tuple[str, str, tuple[int, ...] | None]:
+    name, dtype, shape = "", "", None
+    for number, value in plain(data):
+        if number == 1:
+            name = _text(value)
+        elif number == 2:
+            dtype, shape = _type(_message(value))
+    return name, dtype, shape
+
+
+def _constant(data: bytes) -> Leaf:
+    name, content = "", b""
+    for number, value in plain(data):
+        if number == 1:
+            name = _text(value)
+        elif number == 2:
+            content = _message(value)
+    return Leaf(name, "Const", "", "constant", attributes=partial(_constant_attributes, content))
+
+
+def _constant_attributes(content: bytes) -> dict[str, str]:
+    return {"value": _value(content)[:_LONGEST]}
+
+
+def _type(data: bytes, level: int = 0) -> tuple[str, tuple[int, ...] | None]:
+    """(dtype, shape) of a TypeProto; shape is None for what is no tensor."""
+    kind, inner, dtype, shape = 0, [], "", None
+    for number, value in plain(data):
+        if number == 1:
+            kind = value
+        elif number == 2:
+            dims: list[int] = []
+            for part, content in plain(_message(value)):
+                if part == 1:
+                    dtype = _KINDS.get(int(content), "") if not isinstance(content, bytes) else ""
+                elif part == 2:
+                    dims = _dims(_message(content))
+            shape = tuple(dims)
+        elif number == 3 and level < _NESTED:
+            for part, content in plain(_message(value)):
+                if part == 1:
+                    one, its = _type(_message(content), level + 1)
+                    inner.append(one + (str(list(its)) if its is not None else ""))
+    if inner:
+        return f"({', '.join(inner[:20])}{', …' if len(inner) > 20 else ''})", None
+    return dtype or _KINDS.get(int(kind), "") if not isinstance(kind, bytes) else "", shape
+
+
+def _dims(data: bytes) -> list[int]:
+    found = []
+    for number, value in plain(data):
+        if number == 1:
+            size = next((content for part, content in plain(_message(value)) if part == 1), 0)
+            found.append(_signed(size))
+    return found
+
+
+def _attributes(found: list[bytes]) -> dict[str, str]:
+    named = {}
+    for data in found:
+        key, value = "", b""
+        for number, content in plain(data):
+            if number == 1:
+                key = _text(content)
+            elif number == 2:
+                value = _message(content)
+        named[key] = _value(value)[:_LONGEST]
+    return named
+
+
+def _value(data: bytes, level: int = 0) -> str:
+    """A ValueProto as text."""
+    kind, parts, alone = 0, [], ""
+    for number, value in plain(data):
+        if number == 1:
+            kind = value
+        elif number == 2:
+            alone = "True" if value else "False"
+        elif number in (3, 4):
+            alone = str(_signed(value) if number == 3 else value)
+        elif number in (5, 6):
+            alone = f"{value:.9g}" if isinstance(value, float) else _text(value)
+        elif number == 7:
+            alone = f'"{_text(value)}"' if kind == 13 else _text(value)
+        elif number == 8:
+            alone = _tensor(_message(value))
+        elif number == 18 and level < _NESTED:
+            parts.append(_value(_message(value), level + 1))
+        elif number == 20:
+            dtype, shape = _type(_message(value))
+            alone = dtype + (str(list(shape)) if shape is not None else "")
+    if parts or kind in (31, 32):
+        return f"[{', '.join(parts)}]" if kind == 32 else f"({', '.join(parts)})"
+    return alone
+
+
+def _tensor(data: bytes) -> str:
+    dims, dtype = [], ""
+    for number, value in plain(data):
+        if number == 1 and isinstance(value, int):
+            dims.append(_signed(value))
+        elif number == 2 and isinstance(value, int):
+            dtype = _KINDS.get(value, "")
+    return f"tensor {dtype}{dims}"
+
+
+def _tensorflow_type(found: list[bytes]) -> tuple[str, tuple[int, ...] | None]:
+    """Of attributes `T`, `dtype` and `_output_shapes` of a NodeDef."""
+    dtype, shape = "", None
+    for data in found:
+        key, value = _entry(data)
+        if key in ("T", "dtype"):
+            number = next((content for part, content in plain(value) if part == 6), 0)
+            dtype = _TENSORFLOW.get(number, "") if isinstance(number, int) else ""
+        elif key == "_output_shapes":
+            listed = next((_message(content) for part, content in plain(value) if part == 1), b"")
+            first = next((_message(content) for part, content in plain(listed) if part == 7), None)
+            shape = None if first is None else _tensorflow_shape(first)
+    return dtype, shape
+
+
+def _tensorflow_shape(data: bytes) -> tuple[int, ...]:
+    return tuple(
+        _signed(next((content for part, content in plain(_message(value)) if part == 1), 0))
+        for number, value in plain(data)
+        if number == 2
+    )
+
+
+def _tensorflow_attributes(found: list[bytes]) -> dict[str, str]:
+    return {key: _tensorflow_value(value)[:_LONGEST] for key, value in map(_entry, found)}
+
+
+def _entry(data: bytes) -> tuple[str, bytes]:
+    key, value = "", b""
+    for number, content in plain(data):
+        if number == 1:
+            key = _text(content)
+        elif number == 2:
+            value = _message(content)
+    return key, value
+
+
+def _tensorflow_value(data: bytes) -> str:
+    for number, value in plain(data):
+        if number == 2:
+            return f'"{_text(value)}"'
+        if number == 3:
+            return str(_signed(value))
+        if number == 4:
+            return f"{value:.9g}" if isinstance(value, float) else _text(value)
+        if number == 5:
+            return "True" if value else "False"
+        if number == 6 and isinstance(value, int):
+            return _TENSORFLOW.get(value, str(value))
+        if number == 7:
+            return str(list(_tensorflow_shape(_message(value))))
+        if number == 1:
+            return _tensorflow_list(_message(value))
+    return ""
+
+
+def _tensorflow_list(data: bytes) -> str:
+    readers: dict[int, Callable[[object], str]] = {
+        2: lambda v: f'"{_text(v)}"', 3: lambda v: str(_signed(v)), 4: str, 5: lambda v: str(bool(v)),
+        6: lambda v: _TENSORFLOW.get(v, str(v)) if isinstance(v, int) else str(v),
+        7: lambda v: str(list(_tensorflow_shape(_message(v)))),
+    }  # fmt: skip
+    return f"[{', '.join(readers[number](value) for number, value in plain(data) if number in readers)}]"
+
+
+def _text(value: object) -> str:
+    """Bytes that are no UTF-8 are written as `\\xNN`."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _message(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise Broken("a number stands where a message is expected")
+    return value
+
+
+def _signed(value: object) -> int:
+    return wire.signed(value) if isinstance(value, int) else 0

@@ -1,0 +1,121 @@
+"""Graphs of a run: those in its event files, and files `.pb` and `.ir` in its folder, decoded on demand."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mycelia_insight.records.graph import ScopeGraph
+from mycelia_insight.records.graph_files import of_ir, of_mindspore, of_tensorboard
+from mycelia_insight.records.lineage import dataset_graph
+from mycelia_insight.runs.discovery import event_file
+from mycelia_insight.runs.kinds import Dialect, Kind
+from mycelia_insight.runs.run import Run
+
+_KEPT = 4  # graphs that stay decoded
+_LARGEST = 1 << 30  # bytes of a file of a graph
+_MOST_FILES = 1000  # of a run
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """A graph that can be asked for. id: `event-0`, ..., or the path of a file below the run's folder."""
+
+    id: str
+    step: int | None
+    time: float  # seconds since 1970
+    size: int
+
+
+class Graphs:
+    """Decoded graphs, the last ones asked for; requests for the same one wait for each other."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple, ScopeGraph] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, run: Run, id: str) -> ScopeGraph | None:
+        """The graph called `id`; "" for the last of the event files, or else the first file.
+
+        None: there is none.  Errors: ValueError if it cannot be decoded; OSError.
+        """
+        known = sources(run)
+        events = [source for source in known if source.step is not None]
+        if not id:
+            id = events[-1].id if events else known[0].id if known else ""
+        source = next((source for source in known if source.id == id), None)
+        if source is None:
+            return None
+        key = (run.id, source)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = _decode(run, source)
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+
+def sources(run: Run) -> list[GraphSource]:
+    """Graphs of the event files in their order, then files by their names."""
+    entries = run.entries(Kind.GRAPH) or []
+    found = [GraphSource(f"event-{i}", one.step, one.time, one.size) for i, one in enumerate(entries)]
+    return found + sorted(_files(run.folder), key=lambda source: source.id)
+
+
+def pipelines(run: Run) -> list[dict]:
+    """Data pipelines as `{step, time, graph}`, see `dataset_graph`.  Errors: ValueError; OSError."""
+    return [
+        {"step": entry.step, "time": entry.time, "graph": dataset_graph(run.read(entry))}
+        for entry in run.entries(Kind.DATASET_GRAPH) or []
+    ]
+
+
+def _files(folder: str) -> list[GraphSource]:
+    """Files of the folder and of folders in it that are no runs themselves; links are not followed."""
+    found: list[GraphSource] = []
+    for below in ("", *sorted(_folders(folder))):
+        try:
+            with os.scandir(os.path.join(folder, below)) as entries:
+                listed = list(entries)
+        except OSError:
+            continue
+        if below and any(event_file(entry.name) for entry in listed):
+            continue
+        for entry in listed:
+            if not entry.name.endswith((".pb", ".ir")) or len(found) >= _MOST_FILES:
+                continue
+            try:
+                if entry.is_file(follow_symlinks=False):
+                    state = entry.stat()
+                    path = os.fsencode(os.path.join(below, entry.name)).decode("utf-8", "backslashreplace")
+                    found.append(GraphSource(path, None, state.st_mtime, state.st_size))
+            except OSError:
+                continue
+    return found
+
+
+def _folders(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _decode(run: Run, source: GraphSource) -> ScopeGraph:
+    if source.size > _LARGEST:
+        raise ValueError(f"{source.id} has {source.size} bytes, at most {_LARGEST} are read")
+    if source.step is not None:
+        entry = (run.entries(Kind.GRAPH) or [])[int(source.id.removeprefix("event-"))]
+        is_foreign = run.dialect(entry) == Dialect.TENSORBOARD
+        decode: Callable[[bytes], ScopeGraph] = of_tensorboard if is_foreign else of_mindspore
+        return decode(run.read(entry))
+    with open(os.path.join(run.folder, source.id), "rb") as file:
+        data = file.read(_LARGEST)
+    if source.id.endswith(".ir"):
+        return of_ir(data.decode("utf-8", "backslashreplace"))
+    return of_mindspore(data)

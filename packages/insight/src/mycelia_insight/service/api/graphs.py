@@ -1,0 +1,138 @@
+"""Computation graphs and data pipelines."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from mycelia_insight.records.graph import End, Leaf, ScopeGraph
+from mycelia_insight.runs.graphs import Graphs, pipelines, sources
+from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Run
+from mycelia_insight.service.api.common import RUN, run_of
+from mycelia_insight.service.endpoints import Parameter, RequestError, Table
+
+_GRAPH = Parameter("graph", str, "id of a graph, as the list has it; the last of the event files", "")
+
+
+def add(table: Table, library: Library) -> None:
+    """Add the endpoints to `table`."""
+    graphs = Graphs()
+
+    def graph_of(name: str, id: str) -> ScopeGraph:
+        return _found(graphs, run_of(library, name), id)
+
+    @table.get("/runs/{run:path}/graphs", RUN)
+    def graph_list(_request: Request, run: str) -> dict:
+        """Graphs of a run: those in its event files (with a step), files `.pb` and `.ir`."""
+        listed = sources(run_of(library, run))
+        return {
+            "run": run,
+            "graphs": [{"id": s.id, "step": s.step, "time": s.time, "size": s.size} for s in listed],
+        }
+
+    @table.get(
+        "/runs/{run:path}/graphs/view",
+        RUN,
+        _GRAPH,
+        Parameter("open", str, "names of scopes that are open", [], many=True),
+    )
+    def graph_view(_request: Request, run: str, graph: str, open: list[str]) -> dict:
+        """What is seen of a graph when some of its scopes are open.
+
+        Nodes in the order of the tree, `parent` is the `id` of the open scope that holds one, 0 for none;
+        edges between nodes that are not open, `count` is the number of edges that one stands for.
+        """
+        found = graph_of(run, graph)
+        seen, edges = found.view(open)
+        parents = {found.branches[number].parent for number in seen}
+        return {
+            "run": run,
+            "graph": graph,
+            "name": found.name,
+            "leaves": len(found.leaves),
+            "nodes": [_node(found, number, number in parents) for number in seen],
+            "edges": [
+                {"from": edge["from"], "to": edge["to"], "count": edge["count"], "control": edge["control"],
+                 **(_type(found.leaves[edge["leaf"]]) if edge["count"] == 1 else {})}
+                for edge in edges
+            ],
+        }  # fmt: skip
+
+    @table.get(
+        "/runs/{run:path}/graphs/search",
+        RUN,
+        _GRAPH,
+        Parameter("text", str, "part of a name, whatever the case"),
+        Parameter("limit", int, "the most nodes that are given", 1000, 1, 1000),
+    )
+    def graph_search(_request: Request, run: str, graph: str, text: str, limit: int) -> dict:
+        """Nodes and scopes whose names have a text in them, with the scopes that they lie in."""
+        found = graph_of(run, graph)
+        numbers, total = found.search(text, limit)
+        return {
+            "total": total,
+            "nodes": [{**_named(found, number), "path": found.path(number)} for number in numbers],
+        }
+
+    @table.get("/runs/{run:path}/graphs/node", RUN, _GRAPH, Parameter("name", str, "name of a node"))
+    def graph_node(_request: Request, run: str, graph: str, name: str) -> dict:
+        """A node or scope: attributes, what it takes and who takes from it, 1000 of each at most."""
+        found = graph_of(run, graph)
+        number = found.find(name)
+        if not number:
+            raise RequestError(404, f"the graph has no node {name[:200]!r}")
+        branch, leaf = found.branches[number], found.leaf(number)
+        inputs, outputs = found.neighbours(number)
+        return {
+            **_node(found, number, False),
+            "path": found.path(number),
+            "children": len(branch.children),
+            "attributes": leaf.attributes() if leaf else {},
+            "source": leaf.source if leaf else "",
+            "inputs": [_end(found, end) for end in inputs],
+            "outputs": [_end(found, end) for end in outputs],
+        }
+
+    @table.get("/runs/{run:path}/pipelines", RUN)
+    def pipeline_list(_request: Request, run: str) -> dict:
+        """Data pipelines of a run: the last operator with its parameters, those before it in `children`."""
+        try:
+            return {"run": run, "pipelines": pipelines(run_of(library, run))}
+        except (ValueError, OSError) as error:
+            raise RequestError(400, f"the pipeline cannot be read: {error}") from error
+
+
+def _found(graphs: Graphs, run: Run, id: str) -> ScopeGraph:
+    try:
+        found = graphs.get(run, id)
+    except (ValueError, OSError) as error:
+        raise RequestError(400, f"graph {id[:200]!r} cannot be read: {error}") from error
+    if found is None:
+        raise RequestError(404, f"run {run.id!r} has no graph {id[:200]!r}")
+    return found
+
+
+def _type(leaf: Leaf) -> dict:
+    return {"dtype": leaf.dtype, "shape": leaf.shape}
+
+
+def _named(graph: ScopeGraph, number: int) -> dict:
+    branch = graph.branches[number]
+    return {"name": branch.name, "label": branch.label, "kind": branch.kind, "type": branch.type}
+
+
+def _node(graph: ScopeGraph, number: int, is_open: bool) -> dict:
+    branch, leaf = graph.branches[number], graph.leaf(number)
+    return {
+        "id": number,
+        "parent": branch.parent,
+        **_named(graph, number),
+        "leaves": branch.end - branch.begin,
+        "open": is_open,
+        **(_type(leaf) | {"dynamic": leaf.is_dynamic} if leaf else {}),
+    }
+
+
+def _end(graph: ScopeGraph, end: End) -> dict:
+    leaf = graph.leaves[end[0]]
+    return {"name": leaf.name, "type": leaf.type, "control": end[1], **_type(leaf)}

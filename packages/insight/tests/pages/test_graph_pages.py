@@ -1,0 +1,126 @@
+"""The pages of graphs and data pipelines, in a real browser."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "records")]
+from event_files import event, field, framed  # noqa: E402
+from test_graph import node  # noqa: E402
+from test_pages import by, new_run, until  # noqa: E402
+
+REAL = "#/train-manage/graph?train_id=" + quote("./of mindspore")
+SCRIPT = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+
+
+def names(driver) -> set[str]:
+    """At one moment: nodes are made anew when a scope is opened."""
+    found = "document.querySelectorAll('[data-testid=graph-node]')"
+    return set(driver.execute_script(f"return [...{found}].map((one) => one.dataset.name)"))
+
+
+def one(driver, name: str):
+    return next(found for found in by(driver, "graph-node") if found.get_attribute("data-name") == name)
+
+
+def label(driver, name: str):
+    return one(driver, name).find_element(By.TAG_NAME, "text")
+
+
+def test_scopes_unfold_and_fold(page):
+    driver = page(REAL)
+    until(driver, lambda: names(driver) == {"Default", "Gradients", "output"})
+    ActionChains(driver).double_click(label(driver, "Default")).perform()
+    until(driver, lambda: "Default/optimizer-Momentum" in names(driver))
+    assert by(driver, "graph-canvas")[0].get_attribute("data-nodes") == str(len(names(driver)))
+    seen = names(driver)
+    driver = page(driver.current_url[driver.current_url.index("#") :])  # the address says what is open
+    until(driver, lambda: names(driver) == seen)
+    one(driver, "Default").send_keys(" ")
+    until(driver, lambda: names(driver) == {"Default", "Gradients", "output"})
+
+
+def test_search_leads_to_a_node_and_its_inputs(page):
+    driver = page(REAL)
+    until(driver, lambda: by(driver, "graph-node"))
+    by(driver, "graph-search")[0].send_keys("conv2d-op0")
+    until(driver, lambda: by(driver, "graph-match"))
+    by(driver, "graph-match")[0].click()
+    path = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/conv1-Conv2d/Conv2D-op0"
+    until(driver, lambda: path in names(driver))
+    info = by(driver, "graph-node-info")[0]
+    until(driver, lambda: path in info.text and "float32[4, 6, 28, 28]" in info.text)
+    inputs = [found.text for found in by(driver, "graph-input")]
+    by(driver, "graph-input")[0].click()
+    until(driver, lambda: info.find_element(By.CLASS_NAME, "name").text == inputs[0])
+    assert by(driver, "graph-thumbnail") and by(driver, "graph-legend") and by(driver, "graph-edge")
+
+
+def test_wheel_keys_and_dragging_move_the_view(page):
+    driver = page(REAL)
+    until(driver, lambda: by(driver, "graph-node"))
+    canvas = by(driver, "graph-canvas")[0]
+    before = float(canvas.get_attribute("data-scale"))
+    driver.execute_script(
+        "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: -300, cancelable: true}))",
+        canvas,
+    )
+    until(driver, lambda: float(canvas.get_attribute("data-scale")) > before * 1.2)
+    canvas.send_keys("0")
+    until(driver, lambda: abs(float(canvas.get_attribute("data-scale")) - before) < 1e-3)
+    at = one(driver, "Default").rect["x"]
+    canvas.send_keys(Keys.ARROW_LEFT)
+    until(driver, lambda: one(driver, "Default").rect["x"] > at + 50)
+    at = one(driver, "Default").rect["x"]
+    ActionChains(driver).move_to_element_with_offset(canvas, -200, 150).click_and_hold().move_by_offset(
+        -80, 0
+    ).release().perform()
+    until(driver, lambda: one(driver, "Default").rect["x"] < at - 60)
+
+
+def test_names_of_nodes_are_text(page, service, gallery):
+    graph = node("1", SCRIPT, f"scope {SCRIPT}") + node("2", "Add", "", "1")
+    new_run(service, gallery, "named", [framed(event(1, 1.0, field(4, graph)))])
+    driver = page("#/train-manage/graph?train_id=./named")
+    until(driver, lambda: len(names(driver)) == 2)
+    driver.execute_script("arguments[0].focus()", next(iter(by(driver, "graph-node"))))
+    by(driver, "graph-node")[0].send_keys(Keys.ENTER)
+    until(driver, lambda: "<script>" in by(driver, "graph-node-info")[0].text)
+    assert driver.title == "./named-Graph-Mycelia Insight"
+
+
+@pytest.mark.parametrize("count", [10_000, 100_000])
+def test_large_graphs_open(page, service, gallery, count):
+    rows = [
+        node(str(i), f"Kind{i % 7}", f"block{i // 1000}/cell{i // 100 % 10}", str(i - 1))
+        for i in range(count)
+    ]
+    name = f"large{count}"
+    new_run(service, gallery, name, [framed(event(1, 1.0, field(4, b"".join(rows))))])
+    begin = time.monotonic()
+    driver = page(f"#/train-manage/graph?train_id=./{name}")
+    until(driver, lambda: len(by(driver, "graph-node")) == count // 1000)
+    taken = time.monotonic() - begin
+    print(f"{count} nodes opened in {taken:.2f} s")
+    assert taken < (
+        10 if count == 10_000 else 60
+    )  # the bar, 3 s, is the benchmark's: other work may run here
+    ActionChains(driver).double_click(label(driver, "block3")).perform()
+    until(driver, lambda: "block3/cell2" in names(driver))
+
+
+def test_a_data_pipeline_and_its_parameters(page):
+    driver = page("#/train-manage/data-map?train_id=" + quote("./of mindspore"))
+    until(driver, lambda: len(by(driver, "dataset-node")) == 3)
+    boxes = sorted(by(driver, "dataset-node"), key=lambda box: box.rect["x"])
+    assert [box.get_attribute("aria-label") for box in boxes] == ["MindDataDataset", "Map", "Batch"]
+    boxes[1].find_element(By.TAG_NAME, "text").click()
+    until(driver, lambda: "TypeCast" in by(driver, "dataset-node-info")[0].text)
+    assert "connector_queue_size" in by(driver, "dataset-node-info")[0].text

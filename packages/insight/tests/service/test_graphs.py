@@ -1,0 +1,74 @@
+"""Graphs over both interfaces."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_service import FIXTURE, Command, until
+
+CONV = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/conv1-Conv2d/Conv2D-op0"
+OWN, MINDINSIGHT = "/api/v1/runs/run1", "/v1/mindinsight"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    made = Command(tmp_path_factory.mktemp("graphs"))
+    assert made.start(FIXTURE).returncode == 0
+    until(lambda: "graph" in made.get(f"{OWN}/tags")["kinds"])
+    yield made
+    made("stop", "--port", str(made.port))
+
+
+def test_the_own_interface(service):
+    (listed,) = service.get(f"{OWN}/graphs")["graphs"]
+    assert listed["id"] == "event-0"
+    view = service.get(f"{OWN}/graphs/view?graph=event-0&open=Default")
+    by_name = {one["name"]: one for one in view["nodes"]}
+    assert by_name["Default"]["open"] and not by_name["Gradients"]["open"]
+    assert by_name["Default/optimizer-Momentum"]["parent"] == by_name["Default"]["id"]
+    ends = {one["id"] for one in view["nodes"]} - {by_name["Default"]["id"]}
+    assert view["edges"] and all({edge["from"], edge["to"]} <= ends for edge in view["edges"])
+    found = service.get(f"{OWN}/graphs/search?text=CONV2D-op0")
+    assert found["nodes"][0]["name"] == CONV and found["nodes"][0]["path"][0] == "Default"
+    info = service.get(f"{OWN}/graphs/node?name={quote(CONV)}")
+    assert info["shape"] == [4, 6, 28, 28] and len(info["inputs"]) == 2 and info["attributes"]["group"] == "1"
+    assert service.get(f"{OWN}/pipelines")["pipelines"][0]["graph"]["op_type"] == "Batch"
+    assert service.refused(f"{OWN}/graphs/node?name=none")[0] == 404
+    assert service.refused(f"{OWN}/graphs/view?graph=../x.pb")[0] == 404
+    assert service.refused(f"{OWN}/graphs/search")[0] == 400
+
+
+def test_the_interface_of_mindinsight(service):
+    asked = f"{MINDINSIGHT}/datavisual/graphs"
+    top = service.get(f"{asked}/nodes?train_id=./run1&mode=normal")["nodes"]
+    assert [one["name"] for one in top] == ["Default", "Gradients", "output"]
+    assert top[0]["type"] == "name_scope" and top[0]["subnode_count"] > 4
+    assert set(top[0]) == {
+        "name", "type", "attr", "input", "output", "output_i", "proxy_input", "proxy_output", "subnode_count",
+        "independent_layout", "is_dynamic_shape_node", "stack_info",
+    }  # fmt: skip
+    (tree,) = service.get(f"{asked}/nodes/names?train_id=./run1&search=Conv2D-op0&limit=1")["nodes"]
+    while tree["nodes"]:
+        (tree,) = tree["nodes"]
+    assert tree["name"] == CONV and tree["type"] == "Conv2D"
+    level = service.get(f"{asked}/single-node?train_id=./run1&name={quote(CONV)}")
+    scopes = []
+    while level.get("children"):
+        level = level["children"]
+        scopes.append(level["scope_name"])
+    assert scopes[0] == "" and scopes[-1] == CONV.rpartition("/")[0]
+    conv = next(one for one in level["nodes"] if one["name"] == CONV)
+    edge = next(iter(conv["input"].values()))
+    assert set(edge) == {"data_type", "edge_type", "independent_layout", "shape"}
+    everything = service.get(f"{asked}/nodes/all?train_id=./run1")["all_nodes_detail"]
+    assert sum(one["type"] == "Conv2D" for one in everything) == 2
+    found = service.get(f"{MINDINSIGHT}/datasets/dataset_graph?train_id=./run1")
+    assert found["dataset_graph"]["op_type"] == "Batch" and found["summary_dir"] == "./run1"
+    status, text = service.refused(f"{asked}/nodes?train_id=./run1&name=none")
+    assert status == 400 and "50545009" in text
+    assert service.refused(f"{asked}/nodes?train_id=./run1&mode=other")[0] == 400
