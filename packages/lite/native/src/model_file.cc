@@ -115,6 +115,7 @@ Status read_model_file(const uint8_t* data, size_t size, ModelFile* file) {
   for (uint32_t i = 0; i < tensors.size() && reader.ok(); ++i) {
     if (Status status = read_tensor(tensors[i], i, &file->outside, &file->tensors[i]); !status) return status;
   }
+  file->fixed_by = root.text(kMetaGraph_fixedBy);
   file->inputs = indices(root.span<uint32_t>(kMetaGraph_inputIndex));
   file->outputs = indices(root.span<uint32_t>(kMetaGraph_outputIndex));
 

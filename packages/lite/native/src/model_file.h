@@ -67,6 +67,7 @@ struct ModelFile {
   std::vector<FileNode> nodes;  // of all graphs, without those that only prepare a call (PartialFusion, Switch)
   std::vector<FileGraph> graphs;  // the first one is the model
   std::vector<uint32_t> inputs, outputs;  // of the model
+  std::string_view fixed_by;  // the node that holds for the sizes in the file alone; empty: none
   Revealed revealed;  // of an obfuscated model
   std::vector<FileState> states;
   OutsideFiles outside;  // weights that are not in the file itself

@@ -282,6 +282,7 @@ constexpr uint16_t kMetaGraph_allTensors = 18;
 constexpr uint16_t kMetaGraph_subGraph = 20;
 constexpr uint16_t kMetaGraph_obfuscate = 22;
 constexpr uint16_t kMetaGraph_obfMetaData = 24;
+constexpr uint16_t kMetaGraph_fixedBy = 26;
 
 // Activation
 constexpr uint16_t kActivation_activation_type = 4;

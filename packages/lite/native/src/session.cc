@@ -131,6 +131,10 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     if (shapes[i].size() != declared.size())
       return {kParameterInvalid, "input '" + inputs_[i].name + "' has " + std::to_string(declared.size()) + " dimensions, but " +
                                      std::to_string(shapes[i].size()) + " sizes were given"};
+    for (size_t axis = 0; axis < declared.size() && !source_->file.fixed_by.empty(); ++axis)
+      if (declared[axis] >= 0 && declared[axis] != shapes[i][axis])
+        return {kParameterInvalid, "input '" + inputs_[i].name + "' was converted with size " + std::to_string(declared[axis]) + " of axis " + std::to_string(axis) +
+                                       ", of which " + std::string(source_->file.fixed_by) + " made constants: convert the model with this size open"};
   }
   const Threads::Use use(threads_);
   const ModelFile& file = source_->file;

@@ -35,6 +35,7 @@ class Source:
     `halves`: the file held weights as float16 for operators of float32; they are stored so again.
     `states`: first values of variables that a model keeps from run to run. They are the last parameters of
     the graph, and its last outputs are what they are after a run.
+    `fixed`: the node, in words, for which the model holds for these sizes of its inputs alone; "" for none.
     """
 
     graph: Graph
@@ -43,3 +44,4 @@ class Source:
     framework: FmkType
     halves: bool = False
     states: list[np.ndarray] = field(default_factory=list)
+    fixed: str = ""

@@ -207,6 +207,7 @@ class Writer:
             nodes=self.nodes,
             allTensors=self.tensors,
             subGraph=self._subgraphs,
+            fixedBy=self.source.fixed,
         )
 
     def subgraph(

@@ -109,6 +109,7 @@ class Trace:
         self.again: Node | None = None  # the node that is evaluated again: its place and types are known
         self.hooked: dict[Value, Any] = {}  # root only: values with a hook on their gradient -> whose code
         self.outside: dict[tuple[int, str], Any] = {}  # root only: what `capture/outside.py` notes
+        self.largest: int | None = None  # root only: bytes of a result that is computed at once; None: any
         self.guards: list[Any] = []  # root only: the `try` and `with` statements around the code that runs
         self.ended = False  # this path surely raises: its results do not count
         self.forward_passes: list[Any] = []  # calls of Cells here that wait for their gradient
@@ -258,11 +259,24 @@ class Trace:
                 canonical = definition.canonical_attrs(attrs)
                 if sum(t.size for t in definition.infer_types((), canonical)) > _LARGE:
                     return self.bind(op, flat, counts, canonical)
+            if self.root.largest is not None:
+                self._require_room(definition, flat, counts, attrs, self.root.largest)
             return op._execute(inputs, attrs)
         except errors.MyceliaError as error:
             raise errors.about(op.name, error) from None
         except Exception as error:
             raise errors.about(op.name, error) from error.__cause__
+
+    @staticmethod
+    def _require_room(definition: Any, flat: list, counts: tuple, attrs: tuple, largest: int) -> None:
+        """Errors: MemoryError, before the op runs, if one of its results has more bytes than `largest`."""
+        types = tuple(t if t is None else type_of(t) if isinstance(t, Tensor) else type(t) for t in flat)
+        made = dispatch.Typing(definition, types, counts, definition.canonical_attrs(attrs)).out_types
+        for type_ in made:
+            if type_.nbytes > largest:
+                raise MemoryError(
+                    f"its result of type {type_} has {type_.nbytes} bytes, constants may have {largest} here"
+                )
 
     def bind(self, op: Any, flat: list, counts: tuple[int, ...], attrs: dict[str, Any]) -> Any:
         """Appends a node and returns tensors for its outputs."""

@@ -47,7 +47,14 @@ def _reshape(model: Table, path: str, shapes: Mapping[str, Sequence[int]]) -> No
     inputs = {model.allTensors[i].name: model.allTensors[i] for i in model.inputIndex}
     require_inputs(inputs, shapes)
     for name, tensor in inputs.items():
-        tensor.dims = list(given_shape(name, tensor.dims, shapes))
+        dims = list(given_shape(name, tensor.dims, shapes))
+        if model.fixedBy and any(n not in (-1, wanted) for n, wanted in zip(tensor.dims, dims)):
+            raise ConversionError(
+                Code.NOT_SUPPORT,
+                f"{path}: the input '{name}' has the sizes {list(tensor.dims)}, of which {model.fixedBy} made"
+                f" constants: {dims} needs a new conversion of the source",
+            )
+        tensor.dims = dims
     if any(n < 0 for t in inputs.values() for n in t.dims):
         raise NotAvailable(f"{path}: inputShape must give all sizes of the inputs of a .ms file")
     try:

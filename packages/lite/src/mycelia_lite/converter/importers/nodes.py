@@ -6,12 +6,13 @@ A node that fails is an obstacle: it ends the conversion, or is noted and passed
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from mycelia.capture.effects import collect
 from mycelia.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.capture.trace import Trace, capture_lock
+from mycelia.capture.trace import Trace, active, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.ir import Graph
 from mycelia_lite.converter import obstacles
@@ -21,11 +22,15 @@ from mycelia_lite.converter.source import NodePlace
 # What core raises for arguments that do not fit, and what attributes of wrong types lead to.
 FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 
+_LARGEST = 128 << 20  # bytes of a constant that is computed of small ones, such as a mask
+_GROWTH = 8  # what was 8 bits in the file may become numbers of 64
+
 
 class NodeCall:
     """One node of a file. `unit`: what the framework calls one."""
 
     unit = "node"
+    fixed = False  # whether what it became holds for the sizes of its inputs alone
     same = False  # whether the pads of its windows follow from a size
 
     def __init__(self, kind: str, name: str) -> None:
@@ -33,6 +38,13 @@ class NodeCall:
 
     def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
         return ConversionError(code, f"{self.unit} '{self.name}' ({self.kind}): {why}")
+
+    def require_room(self, *sizes: int) -> None:
+        """Errors: ConversionError if so many numbers of 64 bits are more than a constant may have here."""
+        trace = active()
+        largest = None if trace is None else trace.root.largest
+        if largest is not None and 8 * math.prod(sizes) > largest:
+            raise self.fail(f"it makes {math.prod(sizes)} numbers, constants may have {largest} bytes here")
 
     def unread(self) -> str | None:
         """The name of an attribute that is set and that nothing read; None where none can be overlooked."""
@@ -93,6 +105,7 @@ class Nodes:
     def __init__(self, file: str) -> None:
         self.file = file
         self.count = 0  # so far, those of functions and branches included
+        self.fixed = ""  # the first node that holds for the sizes of its inputs alone
 
     def run(
         self, trace: Trace, call: NodeCall, inputs: Sequence[Any], results: int, compute: Callable
@@ -118,7 +131,10 @@ class Nodes:
         if obstacles.hide(inputs):
             return [obstacles.UNKNOWN] * results
         try:
-            return compute()
+            found = compute()
+            if call.fixed and not self.fixed:
+                self.fixed = f"{call.unit} '{call.name}' ({call.kind})"
+            return found
         except ConversionError as error:
             if not obstacles.note(error):
                 raise
@@ -129,9 +145,13 @@ class Nodes:
         return [obstacles.UNKNOWN] * results
 
 
-def captured(run: Callable[[Trace], Sequence[Any]]) -> Graph:
-    """The graph whose outputs are the Tensors that `run` gives; those it passed over are left out."""
+def captured(run: Callable[[Trace], Sequence[Any]], weights: int | None = None) -> Graph:
+    """The graph whose outputs are the Tensors that `run` gives; those it passed over are left out.
+
+    `weights`: bytes of the model's constants, which bounds what is computed of them; None for no bound.
+    """
     trace = Trace("main", sizes=OpenSizes())
+    trace.largest = None if weights is None else _LARGEST + _GROWTH * weights
     with capture_lock:
         try:
             with trace:

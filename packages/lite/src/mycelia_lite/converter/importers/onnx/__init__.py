@@ -90,6 +90,7 @@ class _Model:
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         graph = self.message.graph
+        self.nodes.fixed = ""
         if graph.sparse_initializer:
             raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
         self._require_operators()
@@ -106,7 +107,8 @@ class _Model:
             return [self._output(o.name, environment) for o in graph.output]
 
         names = [i.name for i in inputs], [o.name for o in graph.output]
-        return Source(captured(run), *names, FmkType.ONNX)
+        size = sum(w.nbytes for w in weights.values() if w is not obstacles.UNKNOWN)
+        return Source(captured(run, size), *names, FmkType.ONNX, fixed=self.nodes.fixed)
 
     def _weight(self, index: int) -> Any:
         try:

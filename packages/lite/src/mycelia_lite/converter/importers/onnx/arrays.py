@@ -17,6 +17,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     integers,
     is_number,
+    known,
     known_shape,
     larger,
     need_known,
@@ -30,16 +31,21 @@ from mycelia_lite.converter.importers.onnx.file import dtype_of
 from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
 from mycelia_lite.converter.runtime_op import OPEN, at_run_time
 
+_END = 2**31 - 1  # from here on, an end of a slice means that of the axis
+
 
 @operator("Shape")
 def _shape(call, x):
     part = slice(call.get("start", 0), call.get("end"))
-    return value_of(objects(shape_of(x)[part]))
+    found = shape_of(x)[part]
+    call.fixed = known(x) is None and any(map(is_number, found))
+    return value_of(objects(found))
 
 
 @operator("Size")
 def _size(call, x):
     total = math.prod(shape_of(x))
+    call.fixed = known(x) is None and is_number(total)
     return value_of(objects([total], ()))
 
 
@@ -70,6 +76,8 @@ def _constant_of_shape(call, shape):
 @operator("EyeLike")
 def _eye_like(call, x):
     n, m = known_shape(call, x)
+    call.fixed = known(x) is None
+    call.require_room(n, m)
     dtype = x.dtype if call.get("dtype") is None else dtype_of(call.get("dtype"), f"node '{call.name}'")
     return cast(ms.Tensor(np.eye(n, m, call.get("k", 0), np.float32)), dtype)
 
@@ -86,6 +94,7 @@ def _range(call, start, limit, delta):
     if step == 0:
         raise call.fail("its input 'delta' is 0")
     count = max(math.ceil((end.item() - first.item()) / step.item()), 0)
+    call.require_room(count)
     values = first.item() + np.arange(count) * step.item()
     return cast(ms.Tensor(values.astype(first.dtype)), start.dtype)
 
@@ -193,6 +202,7 @@ def _split(call, x, split=None):
     if run_time.is_data(split):
         return run_time.split(call, x, split, axis)
     n = known_shape(call, x, (axis,))[axis]
+    call.fixed = split is None and call.attributes.get("split") is None and known(x) is None
     sizes = (
         call.get("split") if call.version < 13 else None if split is None else integers(call, split, "split")
     )
@@ -234,6 +244,9 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
         if all(map(is_number, (shape[axis], start, end))):
             places = range(*slice(start, end, step).indices(shape[axis]))
             begin[axis], size[axis], stride[axis] = places.start if places else 0, len(places), step
+            whole = start == 0 and step == 1 and end >= _END
+            if known(x) is None and not whole and (start < 0 or end < 0 or step < 0 or end > shape[axis]):
+                call.fixed = True
             continue
         if not is_number(step):
             raise call.fail("a step that is an open size: give inputShape")
@@ -291,6 +304,8 @@ def _pad(call, x, pads=None, value=None, axes=None):
     for axis, (before, after) in enumerate(zip(begin, end)):
         if before or after:
             places = np.arange(known_shape(call, x, (axis,))[axis])
+            call.fixed = True
+            call.require_room(len(places) + max(before, 0) + max(after, 0))
             grown = np.pad(places, (max(before, 0), max(after, 0)), mode)
             kept = grown[max(-before, 0) : len(grown) - max(-after, 0)]
             x = ops.gather(x, ms.Tensor(kept), axis)
@@ -362,6 +377,8 @@ def _trilu(call, x, k=None):
     data = k is not None and run_time.is_data(k)
     diagonal = 0 if k is None or data else integers(call, k, "k")[0]
     rows, columns = known_shape(call, x, (x.ndim - 2, x.ndim - 1))[-2:]
+    call.fixed = known(x) is None
+    call.require_room(rows, columns)
     mask = np.tri(rows, columns, diagonal if not call.get("upper", 1) else diagonal - 1, dtype=bool)
     kept = ms.Tensor(mask if not call.attributes.get("upper", 1) else ~mask)
     if data:

@@ -72,6 +72,7 @@ def _gather_nd(call, x, indices):
     if batch + depth > len(sizes):
         raise call.fail(f"indices of {depth} entries into {len(sizes)} axes, {batch} of the batch")
     indices = _tuples(call, sizes[batch : batch + depth], indices)
+    call.fixed = known(x) is None or known(indices) is None
     if batch:
         grid = np.meshgrid(*(np.arange(n) for n in places[:batch]), indexing="ij")
         grid = np.stack(grid, -1).reshape(*places[:batch], *(1,) * (len(places) - batch - 1), batch)
@@ -117,6 +118,7 @@ def _one_hot(call, indices, depth, values):
         places = run_time.counted(n)
     else:
         n = scalar(int(need_known(call, depth, "depth").reshape(())), indices)
+        call.require_room(n.item())
         places = ms.Tensor(np.arange(n.item()))
     indices = ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, n), indices)
     places = along(places, axis, indices.ndim + 1)

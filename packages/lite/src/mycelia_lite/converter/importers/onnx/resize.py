@@ -103,6 +103,7 @@ def _by_scales(call: Call, x: Any, factors: list[float], kind: str) -> Any:
         scales = ms.Tensor(np.asarray(factors, np.float64))
         return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "floor")
     shape = known_shape(call, x, changing)
+    call.fixed = bool(changing) and known(x) is None
     axes = [_Axis(i, shape[i], math.floor(shape[i] * f), f) for i, f in enumerate(factors) if f != 1]
     return (
         _nearest(x, axes, "asymmetric", "floor")
@@ -209,6 +210,7 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
         axis for axis, g in zip(axes, given) if not (g == 1 if sizes is None else same_size(g, before[axis]))
     ]  # what stays may be open
     shape = known_shape(call, x, changing)
+    call.fixed = bool(changing) and known(x) is None
     if any(type(g) not in (int, float) for axis, g in zip(axes, given) if axis in changing):
         raise call.fail("sizes that are open: give inputShape")
     if sizes is not None and policy != "stretch":
@@ -222,6 +224,8 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
             n, start, end = shape[axis], crop[i], crop[len(axes) + i]
             out = g if sizes is not None else math.floor(n * (end - start) * g)
             made.append(_Axis(axis, n, out, out / n if sizes is not None else g, start, end))
+    for a in made:
+        call.require_room(a.out, max(a.n, 8))
     if any(a.out < 1 for a in made):
         raise call.fail(f"results of sizes {[a.out for a in made]}")
     return [a for a in made if not (a.out == a.n and a.scale == 1 and roi is None)]

@@ -167,6 +167,7 @@ def _max_pool(call, x):
     if not call.wants(1):
         return y
     n, c, *size = known_shape(call, x)
+    call.fixed = True
     index = _max_pool_index(x, **how)
     if call.get("storage_order", 0):  # places count along the first axis of an image first
         count, places = 1, ops.zeros_like(index)
@@ -185,6 +186,7 @@ def _sums(call: Call, x: Any, how: dict[str, Any]) -> tuple[Any, list[tuple]]:
     Of the second there are two for each axis: without the padding and with it.
     """
     channels, *size = known_shape(call, x, range(1, x.ndim))[1:]
+    call.fixed = True
     kernel, stride, pad, dilation = (how[name] for name in ("kernel", "stride", "pad", "dilation"))
     rank, ends, counts = len(kernel), [], []
     for d, (n, k, s, gap) in enumerate(zip(size, kernel, stride, dilation)):

@@ -92,7 +92,8 @@ class _Model:
                 found += [v if v is obstacles.UNKNOWN else self._output(end, v) for v in results]
             return found
 
-        return Source(captured(run), [n.name for n in inputs], names, FmkType.TF)
+        graph = captured(run)
+        return Source(graph, [n.name for n in inputs], names, FmkType.TF, fixed=self.nodes.fixed)
 
     def _output(self, name: str, value: Any) -> Any:
         if isinstance(value, control.Reserved):

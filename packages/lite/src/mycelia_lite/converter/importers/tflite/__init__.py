@@ -94,7 +94,8 @@ class _Model:
             return [self._output(infos, values, i) for i, _ in entry.outputs] + leaving
 
         results = [name or info.name for (_, name), info in zip(entry.outputs, outputs)]
-        return Source(captured(run), names, results, FmkType.TFLITE, self.halves, states)
+        graph = captured(run)
+        return Source(graph, names, results, FmkType.TFLITE, self.halves, states, self.nodes.fixed)
 
     # ---- what the file asks for
 

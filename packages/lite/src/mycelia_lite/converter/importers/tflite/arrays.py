@@ -17,6 +17,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     integers,
     is_number,
+    known,
     known_shape,
     need_known,
     positive_axis,
@@ -41,7 +42,9 @@ _strided_op = find("strided_slice")
 @operator("SHAPE", raw=True)
 def _shape(call, x):
     call.get("ShapeOptions", "out_type")
-    made = sizes_value(objects(shape_of(x)))
+    found = shape_of(x)
+    call.fixed = known(x) is None and any(map(is_number, found))
+    made = sizes_value(objects(found))
     return made if isinstance(made, np.ndarray) else cast(made, call.outputs[0].dtype)
 
 

@@ -1,0 +1,121 @@
+"""Models that were converted with sizes and run with others answer right, or `resize` names a node."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import mycelia_lite as mslite
+from mycelia_lite.converter import ConversionError
+from mycelia_lite.format import read
+
+from .onnx_models import answers, model, node, write
+
+
+def draw(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def resized(folder, nodes, before, x, weights=None):
+    """What the model answers that was converted for the shape `before`; a text if it refuses x."""
+    message = model(nodes, {"x": ("float32", before)}, "y", weights, 18)
+    mslite.Converter().convert(mslite.FmkType.ONNX, write(folder / "m.onnx", message), str(folder / "m"))
+    net = mslite.Model()
+    net.build_from_file(str(folder / "m.ms"))
+    try:
+        net.resize(net.get_inputs(), [list(x.shape)])
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    net.get_inputs()[0].set_data_from_numpy(x)
+    return net.predict(net.get_inputs())[0].get_data_to_numpy()
+
+
+def expected(folder, nodes, x, weights=None):
+    message = model(nodes, {"x": ("float32", x.shape)}, "y", weights, 18)
+    return answers(write(folder / "reference.onnx", message), x)[0]
+
+
+LAST, ONE, MANY = np.array([-1]), np.array([1]), np.array([2**31 - 1])
+FOLDED = {
+    "shape": ([node("Shape", "x", "s", "it"), node("Cast", "s", "f", to=1), node("ReduceSum", "f", "a"),
+               node("Mul", "x a", "y")], {}),
+    "mean": ([node("Size", "x", "s", "it"), node("Cast", "s", "f", to=1), node("Div", "x f", "y")], {}),
+    "all but the last": ([node("Slice", "x b e a", "y", "it")], {"b": 0 * ONE, "e": LAST, "a": ONE}),
+    "all but the first": ([node("Slice", "x b e a", "y", "it")], {"b": ONE, "e": MANY, "a": ONE}),
+    "backwards": ([node("Slice", "x b e a s", "y", "it")], {"b": LAST, "e": -MANY, "a": ONE, "s": LAST}),
+    "halves": ([node("Split", "x", "y z", "it", axis=1, num_outputs=2)], {}),
+    "triangle": ([node("Trilu", "x", "y", "it")], {}),
+    "larger": ([node("Resize", "x - c", "y", "it", mode="linear")], {"c": np.float32([1.5, 1])}),
+    "edges": ([node("Pad", "x p", "y", "it", mode="edge")], {"p": np.array([1, 0, 0, 1])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_what_became_constants_is_named(tmp_path, name):
+    nodes, weights = FOLDED[name]
+    x = draw((4, 6))
+    np.testing.assert_allclose(
+        resized(tmp_path, nodes, x.shape, x, weights), expected(tmp_path, nodes, x, weights), atol=1e-5
+    )
+    why = resized(tmp_path, nodes, (2, 4), x, weights)
+    assert isinstance(why, str) and "node 'it'" in why and "size 2 of axis 0" in why
+
+
+def test_open_sizes_are_computed_and_nothing_is_refused(tmp_path):
+    nodes, weights = FOLDED["all but the last"]
+    for shape in ((4, 6), (3, 9)):
+        x = draw(shape)
+        np.testing.assert_array_equal(resized(tmp_path, nodes, ("n", "m"), x, weights), x[:, :-1])
+    assert not read(str(tmp_path / "m.ms")).fixedBy
+
+
+def test_a_file_keeps_what_fixes_it_when_it_is_converted_again(tmp_path):
+    nodes, weights = FOLDED["halves"]
+    resized(tmp_path, nodes, (4, 6), draw((4, 6)), weights)
+    again = mslite.Converter()
+    again.input_shape = {"x": [4, 8]}
+    with pytest.raises(ConversionError, match="node 'it'"):
+        again.convert(mslite.FmkType.MSLITE, str(tmp_path / "m.ms"), str(tmp_path / "n"))
+    mslite.Converter().convert(mslite.FmkType.MSLITE, str(tmp_path / "m.ms"), str(tmp_path / "n"))
+    assert "node 'it'" in read(str(tmp_path / "n.ms")).fixedBy
+
+
+STEPS = {
+    "relu": lambda i, o: [node("Relu", i, o)],
+    "turned": lambda i, o: [node("Transpose", i, o, perm=[1, 0])],
+    "head": lambda i, o: [node("Slice", f"{i} zero two one", o)],
+    "tail": lambda i, o: [node("Slice", f"{i} one last one", o)],
+    "joined": lambda i, o: [node("Concat", f"{i} {i}", o, axis=1)],
+    "sum": lambda i, o: [node("ReduceMean", f"{i} one", f"{o}m"), node("Sub", f"{i} {o}m", o)],
+    "size": lambda i, o: [
+        node("Shape", i, f"{o}s"), node("Cast", f"{o}s", f"{o}f", to=1), node("Mul", f"{i} {o}f", f"{o}g"),
+        node("Identity", f"{o}g", o)],
+    "one size": lambda i, o: [
+        node("Shape", i, f"{o}s", start=1, end=2), node("Cast", f"{o}s", f"{o}f", to=1),
+        node("Div", f"{i} {o}f", o)],
+    "whole": lambda i, o: [node("Slice", f"{i} zero last one", o)],
+    "parts": lambda i, o: [node("Split", i, f"{o} {o}z", axis=1, num_outputs=2)],
+    "triangle": lambda i, o: [node("Trilu", i, o, upper=0)],
+    "softmax": lambda i, o: [node("Softmax", i, o, axis=-1)],
+    "square": lambda i, o: [node("Transpose", i, f"{o}t", perm=[1, 0]), node("MatMul", f"{i} {o}t", o)],
+}  # fmt: skip
+WEIGHTS = {"zero": np.array([0]), "one": ONE, "two": np.array([2]), "last": MANY}
+
+
+@pytest.mark.fuzz(30)
+def test_random_models_with_other_sizes_answer_right_or_refuse(seed, tmp_path):
+    choice = random.Random(seed)
+    names = [choice.choice([n for n in STEPS if n != "size"]) for _ in range(choice.randint(1, 4))]
+    nodes = [n for i, name in enumerate(names) for n in STEPS[name](f"v{i}", f"v{i + 1}")]
+    nodes = [node("Identity", "x", "v0"), *nodes, node("Identity", f"v{len(names)}", "y")]
+    before, after = ([choice.randint(3, 8) for _ in range(2)] for _ in range(2))
+    x = draw(after, seed)
+    found = resized(tmp_path, nodes, before, x, WEIGHTS)
+    if isinstance(found, str):
+        assert "'" in found, names
+        return
+    wanted = expected(tmp_path, nodes, x, WEIGHTS)
+    assert found.shape == wanted.shape, names
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4, err_msg=str(names))
