@@ -35,6 +35,16 @@ export function link(path: string, query: Record<string, string> = {}): string {
 
 export const route = new Route();
 
+// Tags that a page of a run does not show: a list in the address. One that was typed wrong hides nothing.
+export function hiddenTags(): Set<string> {
+  try {
+    const found: unknown = JSON.parse(route.query.get("hide") ?? "[]");
+    return new Set(Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : []);
+  } catch {
+    return new Set();
+  }
+}
+
 // A run's id as MindInsight has it in addresses: ./a/b; ./ is the base folder, which the interface calls @.
 export const idOf = (run: string) => `./${run === "@" ? "" : run.startsWith("@@") ? run.slice(1) : run}`;
 export const runOf = (id: string) => {

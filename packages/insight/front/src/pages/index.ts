@@ -19,6 +19,8 @@ export interface Board {
 
 export const runPages: RunPage[] = [
   { path: "/train-manage/scalar", title: { en: "Scalars", zh: "标量" }, kinds: ["scalar"], load: () => import("./Scalars.svelte") },
+  { path: "/train-manage/histogram", title: { en: "Distributions", zh: "参数分布" }, kinds: ["histogram"], load: () => import("./Histograms.svelte") },
+  { path: "/train-manage/image", title: { en: "Images", zh: "图像" }, kinds: ["image"], load: () => import("./Images.svelte") },
   { path: "/train-manage/graph", title: { en: "Graph", zh: "计算图" }, kinds: ["graph"], load: () => import("./Graph.svelte") },
   { path: "/train-manage/data-map", title: { en: "Data pipeline", zh: "数据图" }, kinds: ["dataset_graph"], load: () => import("./DataMap.svelte") },
 ];
