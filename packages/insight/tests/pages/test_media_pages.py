@@ -1,7 +1,8 @@
-"""Pages of images and distributions, as a person uses them."""
+"""Pages of images, distributions, tensors, texts and sounds, as a person uses them."""
 
 from __future__ import annotations
 
+import struct
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -12,9 +13,10 @@ from selenium.webdriver.common.by import By
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "runs"), str(TESTS / "service"), str(TESTS / "pages")]
-from test_media import recorded  # noqa: E402
+from event_files import TENSORBOARD, field, path_of  # noqa: E402
+from test_media import WAVE, recorded, told  # noqa: E402
 from test_pages import by, new_run, until  # noqa: E402
-from test_records import bucket, image_message, png  # noqa: E402
+from test_records import bucket, image_message, png, tensorflow  # noqa: E402
 
 SCRIPT = "<script>document.title='taken'</script>"
 REAL = "?train_id=" + quote("./of mindspore")
@@ -95,7 +97,8 @@ def drawn(driver, chart) -> int:
     return driver.execute_script(
         "const c = arguments[0].querySelector('canvas');"
         "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-        "let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i + 1] > d[i] + 20 && d[i + 3] > 20; return n;",
+        "let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i + 1] > d[i] + 20 && d[i + 3] > 20;"
+        "return n;",
         chart,
     )
 
@@ -122,3 +125,69 @@ def test_what_is_not_finite_is_told(page, odd):
     driver = page(f"#/train-manage/histogram{ODD}&view=front")
     chart = tagged(driver, "histogram-chart", SCRIPT)
     until(driver, lambda: "4 steps" in chart.text and "12 NaN" in chart.text)
+
+
+def test_tensors_by_slices(page):
+    driver = page(f"#/train-manage/tensor{REAL}")
+    card = tagged(driver, "tensor-card", "logits")
+
+    def cells():
+        rows = "return [...arguments[0].querySelectorAll('tbody tr')].map(r => r.cells.length - 1)"
+        return driver.execute_script(rows, card)
+
+    until(driver, lambda: by(driver, "tensor-table") and cells() == [4, 4, 4, 4])
+    assert "float32 [4, 4]" in card.text and "count 16" in card.text
+    box = by(driver, "tensor-dim")[1]
+    box.clear()
+    box.send_keys("-1", Keys.ENTER)
+    until(driver, lambda: cells() == [4] and "slices=" in driver.current_url)
+    slide(by(driver, "tensor-step-slider")[0], Keys.HOME)
+    until(driver, lambda: card.get_attribute("data-step") == "1")
+    address = driver.current_url
+    driver = page(address[address.index("#") :])
+    card = tagged(driver, "tensor-card", "logits")
+    until(driver, lambda: card.get_attribute("data-step") == "1" and cells() == [4])
+    by(driver, "tensor-show-histogram")[0].click()
+    chart = tagged(driver, "histogram-chart", "logits")
+    until(driver, lambda: chart.get_attribute("data-steps") == "6" and drawn(driver, chart))
+
+
+def test_what_is_not_finite_stands_in_the_table(page, service, gallery):
+    values = struct.pack("<4f", float("nan"), float("inf"), float("-inf"), -2)
+    records = [recorded(8, SCRIPT, b"\x08\x02\x08\x02\x10\x0b" + field(3, values), 0)]
+    new_run(service, gallery, "odd tensor", records)
+    driver = page("#/train-manage/tensor?train_id=./odd%20tensor")
+    card = tagged(driver, "tensor-card", SCRIPT)
+    until(driver, lambda: by(driver, "tensor-table"))
+    found = [cell.text for cell in card.find_elements(By.TAG_NAME, "td")]
+    assert found == ["NaN", "Infinity", "-Infinity", "-2"] and SCRIPT in card.text
+
+
+def test_texts_tables_and_sounds(page, service, gallery):
+    records = [
+        told(SCRIPT, "text", tensorflow(7, [], field(8, f"<img src=x> {step}")), step) for step in range(30)
+    ]
+    records.append(
+        told("table", "text", tensorflow(7, [2, 2], *(field(8, c) for c in ("a", "b", "<b>", "d"))), 1)
+    )
+    records += [
+        told("wave", "audio", tensorflow(7, [1, 2], field(8, WAVE), field(8, "")), step) for step in (1, 2)
+    ]
+    path_of(gallery / "board").write_bytes(TENSORBOARD + b"".join(records))
+    until(None, lambda: "board" in [row["run"] for row in service.get("/api/v1/runs")["runs"]])
+    driver = page("#/train-manage/text?train_id=./board")
+    card = tagged(driver, "text-card", SCRIPT)
+    until(driver, lambda: len(card.find_elements(By.TAG_NAME, "pre")) == 20)
+    assert card.find_element(By.TAG_NAME, "pre").text == "<img src=x> 29" and SCRIPT in card.text
+    by(driver, "text-earlier")[0].click()
+    until(
+        driver, lambda: len(card.find_elements(By.TAG_NAME, "pre")) == 30 and not by(driver, "text-earlier")
+    )
+    table = by(driver, "text-table")[0]
+    assert [cell.text for cell in table.find_elements(By.TAG_NAME, "td")] == ["a", "b", "<b>", "d"]
+    driver = page("#/train-manage/audio?train_id=./board")
+    card = tagged(driver, "audio-card", "wave")
+    until(driver, lambda: card.get_attribute("data-step") == "2")
+    slide(by(driver, "audio-step-slider")[0], Keys.HOME)
+    until(driver, lambda: card.get_attribute("data-step") == "1")
+    assert "step=1&" in card.find_element(By.TAG_NAME, "audio").get_property("src")
