@@ -26,8 +26,8 @@ def graph_message(graph: Graph) -> bytes:
     """A serialized `GraphProto`: nodes in order, parameters, constants and the output.
 
     Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the function
-    whose line it is. What a node has several results of, or what the graph returns several values of, goes
-    through nodes TupleGetItem and MakeTuple, as in MindSpore.
+    whose line it is, its attribute `source` the file and the line. What a node has several results of, or
+    what the graph returns several values of, goes through nodes TupleGetItem and MakeTuple, as in MindSpore.
     """
     return b"".join(_Writer(graph).parts())
 
@@ -86,6 +86,8 @@ class _Writer:
             for key, value in node.attrs.items()
             if not isinstance(value, Graph)
         )
+        if place is not None and place.file:
+            attributes += field(5, text(1, "source") + field(2, _value(f"{place.file}:{place.line}")))
         several = len(node.outputs) != 1
         if several:
             kind = field(1, _TUPLE) + field(3, b"".join(field(1, _type(v)) for v in node.outputs))
