@@ -31,7 +31,7 @@ export interface TagList {
   broken: { file: string; records: number; first: { offset: number; what: string }[] }[];
 }
 
-export const runs = () => get<RunList>("runs");
+export const runs = (query = "") => get<RunList>("runs", { query });
 export const tags = (run: string) => get<TagList>(`${of(run)}/tags`);
 
 // Calls back with the names of runs that have changed, until the result is called.

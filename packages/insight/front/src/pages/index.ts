@@ -31,4 +31,6 @@ export const runPages: RunPage[] = [
 // Over all runs, named in the header; the first one is shown for unknown addresses.
 export const boards: [Board, ...Board[]] = [
   { path: "/summary-manage", title: { en: "Summary list", zh: "训练列表" }, load: () => import("./Runs.svelte") },
+  { path: "/model-traceback", title: { en: "Model lineage", zh: "模型溯源" }, load: () => import("./ModelLineage.svelte") },
+  { path: "/data-traceback", title: { en: "Dataset lineage", zh: "数据溯源" }, load: () => import("./DatasetLineage.svelte") },
 ];

@@ -1,0 +1,158 @@
+"""Lineage as a person looks at it: lines, choices on axes, sorting, notes, queries, targets."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
+from test_lineages import lineage_run
+from test_pages import by, until
+
+
+@pytest.fixture(scope="module")
+def runs(gallery, service):
+    for i in range(6):
+        lineage_run(
+            gallery / f"lin{i}",
+            10.0**-i,
+            0.1 * (i + 1),
+            "Adam" if i % 2 else SCRIPT,
+            1 - i / 10,
+            note=SCRIPT,
+            size=i,
+        )
+    until(None, lambda: len(service.get("/api/v1/lineages")["rows"]) >= 7)
+    return [f"./lin{i}" for i in range(6)]
+
+
+def order(driver, name: str = "lineage-row") -> list[str]:
+    return driver.execute_script(
+        "return [...document.querySelectorAll(`[data-testid=${arguments[0]}]`)].map(r => r.dataset.run)",
+        name,
+    )
+
+
+def opened(page, address: str):
+    driver = page(address)
+    until(driver, lambda: len(by(driver, "lineage-row")) >= 1)
+    return driver
+
+
+def typed(driver, element, text: str) -> None:
+    element.send_keys(Keys.CONTROL, "a")
+    element.send_keys(text, Keys.ENTER)
+
+
+SCRIPT = "<script>document.title='taken'</script>"
+MODEL = "#/model-traceback?query=run+contains+'lin'"
+
+
+def test_rows_are_sorted_and_queried(page, runs):
+    driver = opened(page, MODEL)
+    by(driver, "lineage-sort-loss")[0].click()
+    until(driver, lambda: order(driver) == runs)
+    by(driver, "lineage-sort-loss")[0].click()
+    until(driver, lambda: order(driver) == runs[::-1])
+    assert "sort=-loss" in driver.current_url
+    typed(driver, by(driver, "query-line")[0], 'loss < 0.35 and optimizer == "Adam"')
+    until(driver, lambda: order(driver) == ["./lin1"])
+    typed(driver, by(driver, "query-line")[0], "loss <")
+    until(driver, lambda: by(driver, "query-error"))
+    assert "at character 7" in by(driver, "query-error")[0].text
+    driver.get_log("browser")  # the refused query
+
+
+def test_a_drag_along_an_axis_chooses_and_a_click_gives_back(page, runs):
+    driver = opened(page, MODEL)
+    lines = by(driver, "lineage-parallel")[0]
+    assert (lines.get_attribute("data-lines"), lines.get_attribute("data-chosen")) == ("6", "6")
+    (axis,) = [one for one in by(driver, "lineage-axis") if one.get_attribute("data-column") == "loss"]
+    height = axis.rect["height"]
+    drag = ActionChains(driver).move_to_element_with_offset(axis, 0, round(height * 0.25)).click_and_hold()
+    drag.move_by_offset(0, round(height * 0.29)).release().perform()
+    until(driver, lambda: sorted(order(driver)) == runs[:2])  # the lowest two losses
+    assert by(driver, "lineage-parallel")[0].get_attribute("data-chosen") == "2"
+    address = driver.current_url
+    driver = opened(page, address[address.index("#") :])
+    until(driver, lambda: sorted(order(driver)) == runs[:2])
+    (axis,) = [one for one in by(driver, "lineage-axis") if one.get_attribute("data-column") == "loss"]
+    axis.click()
+    until(driver, lambda: len(order(driver)) == 6)
+
+
+def test_logarithmic_axes_and_columns(page, runs):
+    driver = opened(page, MODEL + "&columns=%5B%22learning_rate%22%2C%22loss%22%5D")
+    (box,) = [one for one in by(driver, "lineage-log") if one.get_attribute("data-column") == "learning_rate"]
+    box.click()
+
+    def scale() -> str:
+        axes = {one.get_attribute("data-column"): one for one in by(driver, "lineage-axis")}
+        assert set(axes) == {"learning_rate", "loss"}
+        return axes["learning_rate"].get_attribute("data-scale")
+
+    until(driver, lambda: scale() == "log")
+
+
+def test_rows_are_hidden_and_shown(page, runs):
+    driver = opened(page, MODEL + "&sort=loss")
+    until(driver, lambda: order(driver) == runs)
+    by(driver, "lineage-row")[0].find_element(By.CSS_SELECTOR, "input[type=checkbox]").click()
+    by(driver, "lineage-hide-selected")[0].click()
+    until(driver, lambda: order(driver) == runs[1:])
+    by(driver, "lineage-row")[1].find_element(By.CSS_SELECTOR, "input[type=checkbox]").click()
+    by(driver, "lineage-show-selected")[0].click()
+    until(driver, lambda: order(driver) == [runs[2]])
+    by(driver, "lineage-show-all")[0].click()
+    until(driver, lambda: order(driver) == runs)
+
+
+def test_a_remark_and_a_tag_are_kept(page, runs, service):
+    driver = opened(page, MODEL + "&sort=loss")
+    until(driver, lambda: order(driver) == runs)
+    typed(driver, by(driver, "lineage-remark")[0], "best.one")
+    until(driver, lambda: "best.one" in [r["remark"] for r in service.get("/api/v1/lineages")["rows"]])
+    by(driver, "lineage-tag")[0].send_keys("■")
+    until(driver, lambda: 3 in [r["tag"] for r in service.get("/api/v1/lineages")["rows"]])
+    driver = opened(page, MODEL + "&sort=loss")
+    until(driver, lambda: by(driver, "lineage-remark")[0].get_property("value") == "best.one")
+
+
+def test_a_target_shows_what_tells_of_it(page, runs):
+    driver = opened(page, MODEL + "&target=loss")
+    until(driver, lambda: by(driver, "lineage-importance"))
+    (size,) = [
+        one
+        for one in by(driver, "lineage-importance")
+        if one.get_attribute("data-column") == "user_defined/size"
+    ]
+    assert "1.00" in size.text
+    size.click()
+    until(driver, lambda: by(driver, "lineage-scatter")[0].get_attribute("data-points") == "6")
+    assert "parameter=user_defined%2Fsize" in driver.current_url
+
+
+def test_pipelines_are_columns_of_dataset_lineage(page, runs):
+    driver = opened(page, "#/data-traceback?query=run+contains+'lin'")
+    (cell, *_) = driver.find_elements(By.CSS_SELECTOR, '[data-testid="lineage-row"] details')
+    cell.click()
+    until(driver, lambda: "batch_size: " in cell.text)
+
+
+def test_values_from_files_are_text_on_lineage(page, runs):
+    driver = opened(page, MODEL + "&columns=%5B%22optimizer%22%2C%22user_defined%2Fnote%22%5D")
+    assert "<script>" in by(driver, "lineage-table")[0].text
+    assert driver.title == "Model lineage-Mycelia Insight"
+
+
+def test_the_list_takes_a_query(page, runs):
+    driver = page()
+    until(driver, lambda: len(by(driver, "run-row")) >= 6)
+    typed(driver, by(driver, "query-line")[0], "acc >= 0.9 and run contains 'lin'")
+    until(driver, lambda: sorted(order(driver, "run-row")) == runs[:2])
