@@ -165,6 +165,9 @@ def test_buckets_that_steps_share_keep_what_lies_between():
     edges, counts = histograms.shared([one, other], 4)
     assert edges.tolist() == [0, 1, 2, 3, 4]
     assert counts.tolist() == [[10, 0, 0, 30], [2, 2, 2, 2]]
+    # Values that are all alike at the least end have a bucket without a width.
+    _, counts = histograms.shared([histograms.decode(bucket(0, 0, 5) + bucket(1, 1, 3), MS)], 2)
+    assert counts.tolist() == [[5, 3]]
 
 
 @pytest.mark.parametrize(
