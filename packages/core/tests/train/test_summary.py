@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 import zlib
 from pathlib import Path
 
@@ -180,6 +181,29 @@ def test_the_collector_records_a_training(tmp_path):
     assert algorithm[1] == [b"SequentialCell"]
     assert Path(json.loads(saved[3][0])["ckpt"]).stat().st_size == saved[4][0]
     assert not (tmp_path / "ckpt_dir").exists()
+
+
+def test_the_environment_is_recorded_when_asked_for(tmp_path):
+    from mycelia.train.summary.environment import git_commit
+
+    collector = SummaryCollector(
+        str(tmp_path),
+        collect_specified_data={"collect_environment": True},
+        custom_lineage_data={"python": "mine"},
+    )
+    train(tmp_path, [collector])
+    (lineage,) = tmp_path.glob("events.*_lineage")
+    written = lineage.read_bytes()
+    assert b"command_line" in written and sys.orig_argv[0].encode() in written and b"mine" in written
+    tree = tmp_path / "tree"
+    (tree / ".git" / "refs" / "heads").mkdir(parents=True)
+    (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert git_commit(tree) == ""
+    (tree / ".git" / "packed-refs").write_text("# pack-refs\nabc refs/heads/main\n")
+    assert git_commit(tree) == "abc"
+    (tree / ".git" / "refs" / "heads" / "main").write_text("def\n")
+    (tree / "below").mkdir()
+    assert git_commit(tree / "below") == "def"
 
 
 def test_points_of_a_landscape_are_saved_when_asked_for(tmp_path):

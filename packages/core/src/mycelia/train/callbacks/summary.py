@@ -16,13 +16,14 @@ from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.checkpoint import ModelCheckpoint
 from mycelia.train.callbacks.monitor import loss_value
+from mycelia.train.summary import environment
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import DatasetGraph, EvaluationLineage, TrainLineage, UserDefinedInfo
 from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
 
 _SWITCHES = (
     "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage",
-    "collect_input_data", "collect_dataset_graph",
+    "collect_input_data", "collect_dataset_graph", "collect_environment",
 )  # fmt: skip
 _LANDSCAPE = {
     "landscape_size": 40,
@@ -32,6 +33,7 @@ _LANDSCAPE = {
     "intervals": [list(range(1, 10)), list(range(10, 20))],
 }
 _DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": None}
+_DEFAULTS["collect_environment"] = False  # a command line may hold secrets
 _HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
 _HISTOGRAMS = 5  # parameters that are shown when none is named
 _TENSOR_STEPS = 20  # of a run: tensors are large
@@ -164,6 +166,8 @@ class SummaryCollector(Callback):
         self._max_file_size, self._export_options = max_file_size, check_export_options(export_options)
         self._collect_specified_data = _specified(collect_specified_data, keep_default_action)
         self._custom = _custom_lineage(custom_lineage_data)
+        if self._collect_specified_data.get("collect_environment"):
+            self._custom = {**environment.facts(), **self._custom}
         self._landscape = self._collect_specified_data.get("collect_landscape")
         self._ckpt_dir = os.path.join(self._summary_dir, "ckpt_dir")
         if self._landscape:
