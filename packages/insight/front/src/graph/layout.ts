@@ -27,6 +27,8 @@ export interface Drawing {
 }
 
 const LONGEST = 34; // characters of a label
+const LONGEST_LABEL = 36; // characters; the tip has all of it
+export const brief = (text: string) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
 const MOST_LABELS = 250; // edges, with more of them their labels are left to the tip
 const elk = new ELK({ workerFactory: () => new Worker(worker) });
 
@@ -66,7 +68,7 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
       id: `e${i}`,
       sources: [String(edge.from)],
       targets: [String(edge.to)],
-      labels: withLabels && labelOf(edge) ? [{ text: labelOf(edge), width: labelOf(edge).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
+      labels: withLabels && labelOf(edge) ? [{ text: brief(labelOf(edge)), width: brief(labelOf(edge)).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
     })),
   };
   const found: ElkNode = await elk.layout(asked);
