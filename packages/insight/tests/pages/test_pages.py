@@ -14,6 +14,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from event_files import path_of, scalar, write
 
+from mycelia_insight.service.app import PAGES
+
 FAULTS = "#/train-manage/scalar?train_id=" + quote("./faults")
 
 
@@ -132,3 +134,11 @@ def test_nothing_is_asked_of_any_other_host(page, service):
     asked = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     urls = {m["params"]["request"]["url"] for m in asked if m["method"] == "Network.requestWillBeSent"}
     assert urls and all(url.startswith(f"http://127.0.0.1:{service.port}/") for url in urls)
+
+
+def test_licences_of_what_the_pages_contain_come_with_them():
+    needed = json.loads((Path(__file__).parents[2] / "front" / "package.json").read_text())["dependencies"]
+    text = (PAGES / "licenses.txt").read_text()
+    for name in (*needed, "svelte"):
+        assert f"{name} " in text, name
+    assert "Eclipse Public License" in text and text.count("Permission is hereby granted") >= 2
