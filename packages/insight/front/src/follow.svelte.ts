@@ -38,3 +38,20 @@ export class Tags {
     }
   }
 }
+
+// What the service answers to `ask`, which is called anew when what it reads changes; the last answer stays meanwhile.
+export class Answer<T> {
+  value = $state.raw<T>();
+  failure = $state("");
+
+  constructor(ask: () => Promise<T>) {
+    $effect(() => {
+      let wanted = true;
+      ask().then(
+        (found) => wanted && ((this.value = found), (this.failure = "")),
+        (error) => wanted && (this.failure = textOf(error)),
+      );
+      return () => void (wanted = false);
+    });
+  }
+}

@@ -35,6 +35,9 @@ export function link(path: string, query: Record<string, string> = {}): string {
 
 export const route = new Route();
 
+// Which of `values` the address has under `name`; the first one if it has none of them.
+export const choice = <T extends string>(name: string, values: readonly [T, ...T[]]): T => values.find((one) => one === route.query.get(name)) ?? values[0];
+
 // Tags that a page of a run does not show: a list in the address. One that was typed wrong hides nothing.
 export function hiddenTags(): Set<string> {
   try {

@@ -1,9 +1,10 @@
 // Drawings of a distribution over steps on a canvas: ridges, heat map, quantile bands.
 import type { Distributions } from "../api/media";
 
-export type View = "front" | "top" | "heat" | "bands";
-export const views: View[] = ["front", "top", "heat", "bands"];
-export type Vertical = "step" | "relative" | "absolute";
+export const views = ["top", "front", "heat", "bands"] as const;
+export type View = (typeof views)[number];
+export const verticals = ["step", "relative", "absolute"] as const;
+export type Vertical = (typeof verticals)[number];
 
 export interface Colours {
   ink: string;

@@ -13,7 +13,8 @@ export interface Drawn {
   greatest: number;
 }
 
-export type XAxis = "step" | "relative" | "absolute";
+export const axes = ["step", "relative", "absolute"] as const;
+export type XAxis = (typeof axes)[number];
 
 const finite = (value: Value): number | null => (typeof value === "number" ? value : null);
 
