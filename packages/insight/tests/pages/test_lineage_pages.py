@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -156,3 +157,19 @@ def test_the_list_takes_a_query(page, runs):
     until(driver, lambda: len(by(driver, "run-row")) >= 6)
     typed(driver, by(driver, "query-line")[0], "acc >= 0.9 and run contains 'lin'")
     until(driver, lambda: sorted(order(driver, "run-row")) == runs[:2])
+
+
+def test_rows_stand_on_pages_of_10_20_or_50(page, service, gallery):
+    for i in range(23):
+        lineage_run(gallery / f"many{i:02}", 1.0, 0.1, "Adam", 0.5, size=i)
+    count = lambda: len(service.get("/api/v1/lineages?query=run+contains+'many'")["rows"])  # noqa: E731
+    until(None, lambda: count() == 23)
+    driver = opened(page, "#/model-traceback?query=run+contains+'many'&sort=run")
+    names = [f"./many{i:02}" for i in range(23)]
+    until(driver, lambda: order(driver) == names[:10])
+    by(driver, "page-next")[0].click()
+    until(driver, lambda: order(driver) == names[10:20])
+    by(driver, "page-next")[0].click()
+    until(driver, lambda: order(driver) == names[20:] and not by(driver, "page-next")[0].is_enabled())
+    Select(by(driver, "rows-per-page")[0]).select_by_value("20")
+    until(driver, lambda: order(driver) == names[:20] and "rows=20" in driver.current_url)

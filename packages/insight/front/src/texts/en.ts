@@ -36,6 +36,10 @@ export const en = {
   minimum: "least",
   maximum: "greatest",
   last: "last",
+  rowsPerPage: "Rows per page",
+  pageOf: (n: number, of: number) => `Page ${n} of ${of}`,
+  nextPage: "Next page",
+  previousPage: "Previous page",
 };
 
 export type Texts = typeof en;

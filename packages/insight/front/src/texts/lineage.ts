@@ -30,9 +30,6 @@ export const words = topic(
     reasons: ["", "not all are numbers", "fewer than 3 runs", "does not vary"],
     scatter: (x: string, y: string) => `${y} against ${x}`,
     operators: "Operators",
-    page: (n: number, of: number) => `Page ${n} of ${of}`,
-    next: "Next page",
-    previous: "Previous page",
     details: "Parameters",
   },
   {
@@ -64,9 +61,6 @@ export const words = topic(
     reasons: ["", "不全是数值", "少于 3 个训练", "没有变化"],
     scatter: (x: string, y: string) => `${y} 与 ${x}`,
     operators: "算子",
-    page: (n: number, of: number) => `第 ${n} / ${of} 页`,
-    next: "下一页",
-    previous: "上一页",
     details: "参数",
   },
 );

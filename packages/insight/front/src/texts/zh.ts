@@ -38,4 +38,8 @@ export const zh: Texts = {
   minimum: "最小",
   maximum: "最大",
   last: "最新",
+  rowsPerPage: "每页行数",
+  pageOf: (n: number, of: number) => `第 ${n} / ${of} 页`,
+  nextPage: "下一页",
+  previousPage: "上一页",
 };

@@ -13,9 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from mycelia.engine.base import wire
+from mycelia_insight.records.wire import Broken, fields, numbers, signed, varints
 
 Value = str | int | float | bool | None
 _DEEPEST = 100  # children of children of a dataset graph
@@ -43,7 +41,7 @@ def evaluation(data: bytes) -> tuple[dict[str, Value], dict[str, Value]]:
         if number == 2 and isinstance(value, memoryview):
             found = json.loads(_text(value) or "{}")
             if not isinstance(found, dict):
-                raise ValueError(f"metrics must be an object of JSON, got {type(found).__name__}")
+                raise Broken(f"metrics must be an object of JSON, got {type(found).__name__}")
             metrics = {str(name): _plain(one) for name, one in found.items()}
     return _parts(data, _EVALUATION), metrics
 
@@ -64,7 +62,7 @@ def user_defined(data: bytes) -> dict[str, Value]:
 def dataset_graph(data: bytes, _depth: int = 0) -> dict[str, Any]:
     """A pipeline: parameters of its last operator, `operations`, `sampler`, `children` of the same form."""
     if _depth > _DEEPEST:
-        raise ValueError(f"a dataset graph is deeper than {_DEEPEST} operators")
+        raise Broken(f"a dataset graph is deeper than {_DEEPEST} operators")
     found: dict[str, Any] = {}
     operations, children = [], []
     for number, value in _fields(data):
@@ -94,8 +92,8 @@ def hparams(data: bytes) -> tuple[dict[str, Value], list[str]]:
 
 def _fields(data: bytes | memoryview | int) -> Iterator[tuple[int, int | memoryview]]:
     if isinstance(data, int):
-        raise ValueError("a number stands where a message is expected")
-    return wire.fields(memoryview(data))
+        raise Broken("a number stands where a message is expected")
+    return ((number, value) for number, _, value in fields(data))
 
 
 def _inside(data: bytes | memoryview | int, *path: int) -> Iterator[memoryview]:
@@ -137,18 +135,10 @@ def _operation(data: memoryview | int) -> dict[str, Any]:
         if number == 1:
             found |= _parameters(value)
         elif number == 2:
-            rows += [_int(value)] if isinstance(value, int) else _packed(value)
-        elif number == 3 and isinstance(value, memoryview):
-            weights += [float(one) for one in np.frombuffer(value[: len(value) // 4 * 4], "<f4")]
+            rows += varints([value]).tolist()
+        elif number == 3:
+            weights += numbers([value], "<f4").tolist()
     return {**found, **({"size": rows} if rows else {}), **({"weights": weights} if weights else {})}
-
-
-def _packed(data: memoryview) -> list[int]:
-    at, found = 0, []
-    while at < len(data):
-        value, at = wire.read_varint(data, at)
-        found.append(wire.signed(value))
-    return found
 
 
 def _parameters(data: memoryview | int) -> dict[str, Any]:
@@ -162,7 +152,7 @@ def _parameters(data: memoryview | int) -> dict[str, Any]:
 
 def _text(value: memoryview | int) -> str:
     if isinstance(value, int):
-        raise ValueError("a number stands where a text is expected")
+        raise Broken("a number stands where a text is expected")
     return bytes(value).decode("utf-8", "replace")
 
 
@@ -177,19 +167,19 @@ def _texts(value: memoryview | int) -> list[str | None]:
 
 def _int(value: memoryview | int) -> int:
     if not isinstance(value, int):
-        raise ValueError("bytes stand where a number is expected")
-    return wire.signed(value)
+        raise Broken("bytes stand where a number is expected")
+    return signed(value)
 
 
 def _single(value: memoryview | int) -> float:
     if isinstance(value, int) or len(value) != 4:
-        raise ValueError("a number of single precision has 4 bytes")
-    return float(str(np.frombuffer(value, "<f4")[0]))
+        raise Broken("a number of single precision has 4 bytes")
+    return float(str(numbers([value], "<f4")[0]))
 
 
 def _double(value: memoryview | int) -> float:
     if isinstance(value, int) or len(value) != 8:
-        raise ValueError("a number of double precision has 8 bytes")
+        raise Broken("a number of double precision has 8 bytes")
     return struct.unpack("<d", value)[0]
 
 

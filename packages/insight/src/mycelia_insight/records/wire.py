@@ -21,6 +21,8 @@ def fields(message: bytes | memoryview) -> Iterator[tuple[int, int, int | memory
     while at < end:
         key, at = _varint(data, at)
         kind = key & 7
+        if key < 8:
+            raise Broken("a field has the number 0")
         if kind == VARINT:
             value, at = _varint(data, at)
             yield key >> 3, kind, value
