@@ -162,7 +162,7 @@ def test_the_list_takes_a_query(page, runs):
 def test_rows_stand_on_pages_of_10_20_or_50(page, service, gallery):
     for i in range(23):
         lineage_run(gallery / f"many{i:02}", 1.0, 0.1, "Adam", 0.5, size=i)
-    count = lambda: len(service.get("/api/v1/lineages?query=run+contains+'many'")["rows"])  # noqa: E731
+    count = lambda: len(service.get("/api/v1/lineages?query=run+contains+'many'")["rows"])
     until(None, lambda: count() == 23)
     driver = opened(page, "#/model-traceback?query=run+contains+'many'&sort=run")
     names = [f"./many{i:02}" for i in range(23)]
