@@ -27,6 +27,7 @@ from event_files import (
     write,
 )
 
+from mycelia_insight.runs.discovery import find
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run
@@ -308,6 +309,17 @@ def test_runs_lie_at_any_depth_and_links_do_not_go_in_circles(reader):
     (reader.base / "nothing").symlink_to(reader.base / "is here")
     (reader.base / "events.summary.5").symlink_to("/dev/zero")
     assert sorted(reader.runs()) == ["./", "./a/b/c"]
+
+
+def test_a_file_of_tensorboard_beside_the_same_values_is_passed_over(reader):
+    path = write(reader.base / "run", [scalar("loss", 1, 1.0)])
+    twin = path.with_name(path.name.replace(".events.summary.", ".tfevents."))
+    twin.write_bytes(TENSORBOARD)
+    other = path.with_name("events.out.tfevents.1600000000.host")
+    other.write_bytes(TENSORBOARD)
+    assert [[f.name for f in files] for _, files in find(str(path.parent))] == [[other.name, path.name]]
+    path.unlink()
+    assert [[f.name for f in files] for _, files in find(str(path.parent))] == [[other.name, twin.name]]
 
 
 def test_names_from_files_are_taken_as_they_are(reader):

@@ -52,8 +52,18 @@ def find(base: str) -> Iterator[tuple[str, list[EventFile]]]:
         except OSError:
             continue
         if files:
-            yield below, sorted(files)
+            yield below, sorted(_without_twins(files))
         stack += sorted(folders, reverse=True)
+
+
+def _without_twins(files: list[EventFile]) -> list[EventFile]:
+    """Without those that `SummaryRecord(tensorboard=True)` wrote beside others with the same values."""
+    names = {file.name for file in files}
+    return [file for file in files if _twin(file.name) == file.name or _twin(file.name) not in names]
+
+
+def _twin(name: str) -> str:
+    return name.replace(".tfevents.", ".events.summary.")
 
 
 def _is_folder(entry: os.DirEntry) -> bool:

@@ -58,9 +58,12 @@ def png(pixels: np.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def event_file_name(prefix: str, suffix: str, seconds: int) -> str:
-    """MindInsight knows an event file by its name: time, device and host are part of it."""
-    return f"{prefix}.out.events.summary.{seconds}.0.{socket.gethostname()}{suffix}"
+def event_file_name(prefix: str, suffix: str, seconds: int, kind: str = "events.summary") -> str:
+    """MindInsight knows an event file by its name: time, device and host are part of it.
+
+    `kind`: "tfevents" for the file that TensorBoard reads; the names of the two differ in nothing else.
+    """
+    return f"{prefix}.out.{kind}.{seconds}.0.{socket.gethostname()}{suffix}"
 
 
 class EventFile:

@@ -16,6 +16,10 @@ class Message:
         """The bytes of the message."""
         raise NotImplementedError(f"{type(self).__name__} does not define SerializeToString()")
 
+    def hyperparameters(self) -> dict[str, int | float | str]:
+        """What it says of how a training was set up, by name."""
+        return {}
+
 
 def _given(make, number: int, value) -> bytes:
     return b"" if value is None else make(number, value)
@@ -54,6 +58,10 @@ class TrainLineage(Message):
         model = text(3, self.model_path) + field(4, self.model_size)
         return field(1, hyper) + field(2, data) + field(3, algorithm) + field(4, model)
 
+    def hyperparameters(self) -> dict[str, int | float | str]:
+        names = ("optimizer", "learning_rate", "loss_function", "epoch", "batch_size", "network")
+        return {name: getattr(self, name) for name in names if getattr(self, name) not in (None, "")}
+
 
 @dataclass(slots=True)
 class EvaluationLineage(Message):
@@ -85,6 +93,9 @@ class UserDefinedInfo(Message):
                 number, content = 4, text(2, str(value))
             out += field(1, field(number, text(1, name) + content))
         return out
+
+    def hyperparameters(self) -> dict[str, int | float | str]:
+        return dict(self.entries)
 
 
 @dataclass(slots=True)

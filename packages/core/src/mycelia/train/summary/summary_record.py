@@ -18,10 +18,11 @@ from mycelia.engine.ops.control_flow import summary_sink
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
+from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
 from mycelia.train.summary.events import EventFile, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
-from mycelia.train.summary.lineage import FIELDS
+from mycelia.train.summary.lineage import FIELDS, Message
 
 _VALUES = ("scalar", "image", "tensor", "histogram")
 #: Option -> its values.
@@ -68,8 +69,9 @@ class SummaryRecord:
     `log_dir`: directory of the run; `file_prefix`, `file_suffix`: of the file's name; `network`: a Cell whose
     graph is recorded once, when it was compiled; `max_file_size`: bytes after which a file ends;
     `raise_exception`: whether errors of the disk are raised; `export_options`: ``{"tensor_format": "npy"}``
-    saves tensors as files too; `num_process` has no effect: records are written where they are made. One open
-    instance a process; usable as a context manager.
+    saves tensors as files too; `num_process` has no effect: records are written where they are made;
+    `tensorboard`: whether TensorBoard's file, `events.out.tfevents.*`, is written beside, without landscapes
+    and pipelines, with hyper-parameters at the end. One open instance a process; usable as a context manager.
     Errors: TypeError and ValueError for bad arguments, RuntimeError for a second instance.
     """
 
@@ -86,6 +88,7 @@ class SummaryRecord:
         max_file_size=None,
         raise_exception=False,
         export_options=None,
+        tensorboard=False,
     ):
         if SummaryRecord.count > 0:
             raise errors.runtime_error(
@@ -96,10 +99,9 @@ class SummaryRecord:
             raise errors.type_error(
                 "SummaryRecord", f"max_file_size must be an int, but got {type(max_file_size).__name__}"
             )
-        if not isinstance(raise_exception, bool):
-            raise errors.type_error(
-                "SummaryRecord", f"raise_exception must be a bool, but got {raise_exception!r}"
-            )
+        for name, flag in (("raise_exception", raise_exception), ("tensorboard", tensorboard)):
+            if not isinstance(flag, bool):
+                raise errors.type_error("SummaryRecord", f"{name} must be a bool, but got {flag!r}")
         for name, part in (("file_prefix", file_prefix), ("file_suffix", file_suffix)):
             if not isinstance(part, str):
                 raise errors.type_error("SummaryRecord", f"{name} must be a str, but got {part!r}")
@@ -120,6 +122,12 @@ class SummaryRecord:
         lineage = os.path.join(directory, event_file_name(file_prefix, "_lineage", seconds))
         self._events = EventFile(self._path, max_file_size, raise_exception, version)
         self._lineage = EventFile(lineage, max_file_size, raise_exception)
+        self._twin: EventFile | None = None  # TensorBoard's
+        self._setup: dict[str, int | float | str] = {}  # hyper-parameters, for TensorBoard
+        if tensorboard:
+            twin = os.path.join(directory, event_file_name(file_prefix, file_suffix, seconds, "tfevents"))
+            first = double(1, time.time()) + tensorboard_messages.VERSION
+            self._twin = EventFile(twin, max_file_size, raise_exception, first)
         SummaryRecord.count += 1
         summary_sink.active.append(self)
         atexit.register(self.close)
@@ -170,6 +178,8 @@ class SummaryRecord:
             self._pool[plugin].append((name, value.asnumpy().copy(), str(value.dtype)))
         elif plugin in _OTHERS:
             data = value if isinstance(value, bytes) else value.SerializeToString()
+            if isinstance(value, Message):
+                self._setup |= value.hyperparameters()
             self._pool[plugin].append((name, data, ""))
         else:
             raise errors.one_of(plugin, [*_VALUES, *_OTHERS], subject=owner, what="plugin")
@@ -205,14 +215,26 @@ class SummaryRecord:
                 if plugin in FIELDS:
                     self._lineage.write(now + field(FIELDS[plugin], data))
                 elif plugin == "graph":
-                    self._events.write(now + field(4, data))
+                    self._write(now + field(4, data))
                 elif plugin == "landscape":
                     summary += values.value(name, field(10, data))
                 else:
                     summary += self._value(plugin, name, data, dtype, step)
         if summary:
-            self._events.write(now + field(2, step) + field(5, summary))
+            self._write(now + field(2, step) + field(5, summary))
         return True
+
+    def _write(self, event: bytes) -> None:
+        self._events.write(event)
+        if self._twin is None:
+            return
+        try:
+            translated = tensorboard_messages.event(event)
+        except ValueError as error:  # a graph that was given as bytes, say
+            log.logger(__name__).warning("TensorBoard's file lacks an event: %s", error)
+        else:
+            if translated:
+                self._twin.write(translated)
 
     def _add_graph(self, train_network) -> None:
         """The graph of the network that was named, or else of the one that trains, once."""
@@ -247,8 +269,8 @@ class SummaryRecord:
         if self._closed:
             log.logger(__name__).error("SummaryRecord is closed and flushes nothing")
             return
-        self._events.flush()
-        self._lineage.flush()
+        for file in self._files():
+            file.flush()
 
     def close(self) -> None:
         """Close the files. A second call does nothing."""
@@ -259,8 +281,14 @@ class SummaryRecord:
         if self in summary_sink.active:
             summary_sink.active.remove(self)
         atexit.unregister(self.close)
-        self._events.close()
-        self._lineage.close()
+        if self._twin is not None and self._setup:
+            made = tensorboard_messages.hyperparameters(self._setup, self._seconds)
+            self._twin.write(double(1, time.time()) + field(5, b"".join(made)))
+        for file in self._files():
+            file.close()
+
+    def _files(self) -> list[EventFile]:
+        return [file for file in (self._events, self._lineage, self._twin) if file is not None]
 
 
 def _check_form(plugin: str, value) -> None:
