@@ -18,6 +18,7 @@ from mycelia.io.onnx.types import DTYPES
 from mycelia.io.proto import without_data
 from mycelia.io.reading import FileBytes
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers.onnx import small
 
 OLDEST, NEWEST = 6, 26  # versions of the operators that are read
 _FILE = Code.GRAPH_FILE_ERROR
@@ -100,15 +101,19 @@ def dtype_of(number: int, what: str) -> Any:
 def tensor_of(message: Any, folder: str, raw: Piece | None = None) -> ms.Tensor:
     """A TensorProto with its data, which may lie in a file below `folder`. `raw`: where its raw_data lies.
 
+    Types of 8 bits and fewer that core lacks become the next one with the same numbers (see `small`).
     Errors: ConversionError for types that are not read, and where the data is not of the declared size.
     """
     what = f"the tensor '{message.name}'"
-    dtype = dtype_of(message.data_type, what)
-    stored = np.dtype(_STORED[message.data_type])
+    narrow = message.data_type in small.KINDS
+    dtype = None if narrow else dtype_of(message.data_type, what)
+    stored = np.dtype(np.uint8 if narrow else _STORED[message.data_type])
     dims = tuple(message.dims)
-    count = math.prod(dims)
+    elements = count = math.prod(dims)
     if any(n < 0 for n in dims) or count > 2**62:
         raise ConversionError(_FILE, f"{what} has the impossible shape {list(dims)}")
+    if narrow:
+        count = small.bytes_of(message.data_type, elements)
     if message.data_location == 1:
         array = _external(message, folder, stored, count * stored.itemsize, what)
     elif raw is not None or message.HasField("raw_data"):
@@ -118,12 +123,14 @@ def tensor_of(message: Any, folder: str, raw: Piece | None = None) -> ms.Tensor:
         data = data if raw is None else raw.read()
         array = np.frombuffer(data, stored.newbyteorder("<")).astype(stored, copy=False)
     else:
-        field, kind = _TYPED[message.data_type]
+        field, kind = ("int32_data", np.uint8) if narrow else _TYPED[message.data_type]
         values = getattr(message, field)
         if len(values) != count:
             raise _wrong_size(what, dims, count, len(values), "values")
         array = np.array(values, {"int32_data": np.int32, "uint64_data": np.uint64}.get(field, kind))
         array = array.astype(kind).view(stored) if kind is not np.bool_ else array != 0
+    if narrow:
+        array = small.numbers(message.data_type, array, elements)
     array = array.reshape(dims)
     if dtype is ms.bfloat16:
         return ms.Tensor((array.astype(np.uint32) << 16).view(np.float32)).astype(ms.bfloat16)

@@ -1,0 +1,68 @@
+"""Numbers of ONNX of 8 bits and fewer that core has no dtype for: what they stand for, exactly.
+
+A float of 8 bits is a float32, an integer of 4 or 2 bits one of 8. Encodings: the chapters "Float stored in 8
+bits", "4 bit integer types" and "2 bit integer types" of ONNX's documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Float8:
+    """A sign, an exponent with this bias, a mantissa of so many bits.
+
+    `infinite`: the largest exponent has infinity and NaN, as in IEEE 754; `one_zero`: the pattern of -0 is the
+    only NaN. Without either the pattern of all ones is NaN.
+    """
+
+    mantissa: int
+    bias: int
+    infinite: bool = False
+    one_zero: bool = False
+
+    def numbers(self) -> np.ndarray:
+        """The float32 that each of the 256 patterns stands for."""
+        pattern = np.arange(256)
+        exponent, part = (pattern & 127) >> self.mantissa, pattern & ((1 << self.mantissa) - 1)
+        whole = np.where(exponent > 0, 1 << self.mantissa, 0) + part
+        power = np.maximum(exponent, 1) - self.bias - self.mantissa
+        found = np.where(pattern & 128, -1.0, 1.0) * np.ldexp(whole.astype(np.float64), power)
+        if self.one_zero:
+            found[128] = np.nan
+        elif self.infinite:
+            top = exponent == exponent.max()
+            found[top] = np.where(part[top] > 0, np.nan, np.copysign(np.inf, found[top]))
+        else:
+            found[[127, 255]] = np.nan
+        return found.astype(np.float32)
+
+
+FLOATS = {
+    17: Float8(3, 7), 18: Float8(3, 8, one_zero=True), 19: Float8(2, 15, infinite=True),
+    20: Float8(2, 16, one_zero=True),
+}  # fmt: skip
+INTEGERS = {21: (4, np.uint8), 22: (4, np.int8), 25: (2, np.uint8), 26: (2, np.int8)}  # bits, held in
+KINDS = frozenset((*FLOATS, *INTEGERS))
+
+
+def bytes_of(kind: int, count: int) -> int:
+    """Bytes of so many numbers: those below 8 bits lie side by side, the first in the lowest bits."""
+    bits = INTEGERS[kind][0] if kind in INTEGERS else 8
+    return -(-count * bits // 8)
+
+
+def numbers(kind: int, data: np.ndarray, count: int) -> np.ndarray:
+    """The first `count` numbers of these bytes."""
+    if kind in FLOATS:
+        return FLOATS[kind].numbers()[data]
+    bits, held = INTEGERS[kind]
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    found = (data[:, None] >> shifts).reshape(-1)[:count] & np.uint8((1 << bits) - 1)
+    if held is np.uint8:
+        return found
+    top = np.uint8(1 << (bits - 1))
+    return ((found ^ top) - top).view(np.int8)
