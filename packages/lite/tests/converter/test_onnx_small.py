@@ -24,7 +24,7 @@ def weight(kind, data, dims, typed=False):
     if typed:
         message.int32_data.extend(int(b) for b in data)
     else:
-        message.raw_data = bytes(bytearray(data))
+        message.raw_data = bytes(int(b) for b in data)
     return message
 
 
@@ -79,7 +79,34 @@ def test_weights_are_scaled_and_multiplied(tmp_path, kind):
     np.testing.assert_allclose(y, x @ exact, rtol=1e-5, atol=1e-4)
 
 
-def test_a_result_or_input_of_these_types_is_refused_by_name(tmp_path):
-    message = model([node("Cast", "x", "y", "it", to=17)], {"x": ("float32", (3,))}, "y", opset=21)
-    with pytest.raises(ConversionError, match=r"'it'.*float8e4m3fn"):
-        mslite.Converter().convert(mslite.FmkType.ONNX, write(tmp_path / "m.onnx", message), str(tmp_path))
+def refused(tmp_path, nodes, kind, reason):
+    message = model(nodes, {"x": ("float32", (3,))}, "y", {"s": np.float32(0.5)}, 21)
+    if kind is not None:
+        message.graph.initializer.append(weight(kind, [0x12, 0x03], (3,) if kind == 22 else (2,)))
+    with pytest.raises(ConversionError, match=reason):
+        mslite.Converter().convert(
+            mslite.FmkType.ONNX, write(tmp_path / "m.onnx", message), str(tmp_path / "m")
+        )
+
+
+def test_results_of_these_types_are_refused_by_name(tmp_path):
+    refused(tmp_path, [node("Cast", "x", "y", "it", to=17)], None, r"'it'.*float8e4m3fn")
+    refused(tmp_path, [node("Identity", "w", "y")], 22, "the output 'y' is of float8 or below")
+    zero = [
+        node("Identity", "w", "z"),
+        node("QuantizeLinear", "x s z", "q", "it", axis=0),
+        node("Neg", "q", "y"),
+    ]
+    # integers of 4 bits saturate at 7, not at 127
+    refused(tmp_path, zero, 22, "'it'.*moved, dequantized and cast only")
+
+
+def test_moved_numbers_stay_what_they_are(tmp_path):
+    message = model(
+        [node("Reshape", "w n", "m"), node("Transpose", "m", "t", perm=[1, 0]), node("Cast", "t", "c", to=1),
+         node("Add", "x c", "y")],
+        {"x": ("float32", (2, 2))}, "y", {"n": np.array([2, 2])}, 21,
+    )  # fmt: skip
+    message.graph.initializer.append(weight(22, [0x21, 0xF8], (4,)))
+    (y,) = converted(tmp_path, message)(np.zeros((2, 2), np.float32))
+    np.testing.assert_array_equal(y, [[1, -8], [2, -1]])

@@ -34,6 +34,7 @@ from mycelia_lite.converter.importers.onnx import (
     selection,
     signal,
     sizes,
+    small,
     windows,
 )
 from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor
@@ -78,6 +79,7 @@ class _Model:
         self.versions = versions(path, self.message.opset_import)
         self.assumed: dict[str, bool] = {}  # conditions of nodes, by name, that are taken for granted
         self.nodes = Nodes(os.path.basename(path))
+        self.narrow = small.Narrow()
         self.functions = {(_domain(f.domain), f.name): f for f in self.message.functions}
 
     def assume_otherwise(self) -> bool:
@@ -112,16 +114,26 @@ class _Model:
 
     def _weight(self, index: int) -> Any:
         try:
-            return self.file.initializer(index)
+            return self._typed(self.message.graph.initializer[index], self.file.initializer(index))
         except ConversionError as error:
             if not obstacles.note(error):
                 raise
             return obstacles.UNKNOWN
 
+    def _typed(self, message: Any, value: Any) -> Any:
+        """The value of a TensorProto, whose type is noted if core has none like it."""
+        if message.data_type in small.KINDS:
+            self.narrow.add(value)
+        return value
+
     def _output(self, name: str, environment: Mapping[str, Any]) -> Any:
         if name not in environment:
             raise ConversionError(Code.GRAPH_FILE_ERROR, f"{self.path}: nothing computes the output '{name}'")
         value = environment[name]
+        if value in self.narrow:
+            raise ConversionError(
+                Code.NOT_SUPPORT, f"{self.path}: the output '{name}' is of float8 or below 8 bits"
+            )
         return value if value is obstacles.UNKNOWN else as_tensor(value)
 
     # ---- what the file asks for
@@ -189,7 +201,7 @@ class _Model:
                 if message.ref_attr_name in outer:
                     attributes[message.name] = outer[message.ref_attr_name]
             else:
-                attributes[message.name] = attribute_of(message, self.folder)
+                attributes[message.name] = self._typed(message.t, attribute_of(message, self.folder))
         kind = f"{node.domain}.{node.op_type}" if _domain(node.domain) else node.op_type
         call = Call(kind, node.name or _label(node), versions.get("", 0), attributes, list(node.output))
         inputs = []
@@ -204,7 +216,9 @@ class _Model:
                 return self._function(function, call, inputs, trace)
             if kind in _CONTROL:
                 return self._control(call, inputs, environment, versions, outer, trace)
-            return _results(call, inputs)
+            found = _results(call, inputs)
+            self.narrow.follow(call, inputs, found)
+            return found
 
         run = self.nodes.run if function is None else self.nodes.call
         results = run(trace, call, inputs, len(node.output), compute)
@@ -235,6 +249,10 @@ class _Model:
             for node in nodes:
                 self._node(node, inner, versions, outer, region)
 
+        for graph in call.attributes.values():
+            for output in getattr(graph, "output", ()):
+                if output.type.tensor_type.elem_type in small.KINDS:
+                    raise call.fail(f"the result '{output.name}' of a graph is of float8 or below 8 bits")
         around = control.Surroundings(environment, trace, self.folder, run, self.assumed)
         return _CONTROL[call.kind](call, inputs, around)
 

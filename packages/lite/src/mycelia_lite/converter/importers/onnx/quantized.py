@@ -44,9 +44,10 @@ def _dequantize(call, x, scale, zero=None):
     """(x - zero) * scale, in the type of the scale."""
     if call.get("output_dtype", 0):
         raise call.attribute("output_dtype", "only the type of the scale is imported")
-    wide = cast(x, ms.int32)
+    exact = ms.float32 if x.dtype.is_floating else ms.int32  # float8 is read as float32
+    wide = cast(x, exact)
     if zero is not None:
-        wide = ops.sub(wide, cast(_spread(call, x, zero), ms.int32))
+        wide = ops.sub(wide, cast(_spread(call, x, zero), exact))
     return ops.mul(cast(wide, scale.dtype), _spread(call, x, scale))
 
 

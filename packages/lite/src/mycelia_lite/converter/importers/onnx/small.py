@@ -1,22 +1,28 @@
 """Numbers of ONNX of 8 bits and fewer that core has no dtype for: what they stand for, exactly.
 
-A float of 8 bits is a float32, an integer of 4 or 2 bits one of 8. Encodings: the chapters "Float stored in 8
-bits", "4 bit integer types" and "2 bit integer types" of ONNX's documentation.
+A float of 8 bits is a float32, an integer of 4 or 2 bits one of 8. What computes with them rounds and
+saturates as their own types do, so only operators that move or widen numbers may read them (`Narrow`).
+Encodings: the chapters "Float stored in 8 bits", "4 bit integer types" and "2 bit integer types" of ONNX's
+documentation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from mycelia_lite.converter.importers.onnx.calls import Call
 
 
 @dataclass(frozen=True)
 class Float8:
     """A sign, an exponent with this bias, a mantissa of so many bits.
 
-    `infinite`: the largest exponent has infinity and NaN, as in IEEE 754; `one_zero`: the pattern of -0 is the
-    only NaN. Without either the pattern of all ones is NaN.
+    `infinite`: the largest exponent has infinity and NaN, as in IEEE 754; `one_zero`: the pattern of -0 is
+    the only NaN. Without either the pattern of all ones is NaN.
     """
 
     mantissa: int
@@ -66,3 +72,36 @@ def numbers(kind: int, data: np.ndarray, count: int) -> np.ndarray:
         return found
     top = np.uint8(1 << (bits - 1))
     return ((found ^ top) - top).view(np.int8)
+
+
+_WIDEN = ("DequantizeLinear", "com.microsoft.DequantizeLinear", "Cast")
+_MOVE = (
+    "Constant", "ConstantOfShape", "Identity", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten",
+    "Gather", "Slice", "Split", "Expand", "Tile",
+)  # fmt: skip
+
+
+class Narrow:
+    """Which values of a model have such a type in the file."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Any] = {}  # by identity; held, so that no other value gets the number
+
+    def add(self, value: Any) -> None:
+        self._held[id(value)] = value
+
+    def __contains__(self, value: Any) -> bool:
+        return id(value) in self._held
+
+    def follow(self, call: Call, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """Notes the results of a node that moves such numbers. Errors: ConversionError if it computes."""
+        if not self._held or call.kind in _WIDEN:
+            return
+        for value in (*inputs, *call.attributes.values()):
+            if value in self:
+                if call.kind not in _MOVE:
+                    raise call.fail(
+                        "numbers of float8 or below 8 bits can be moved, dequantized and cast only"
+                    )
+                for made in results:
+                    self.add(made)
