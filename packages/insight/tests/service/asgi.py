@@ -26,7 +26,7 @@ class Client:
     def __init__(self, app):
         self._app = app
 
-    def get(self, path: str, params: dict | None = None) -> Answer:
+    def get(self, path: str, params: dict | list | None = None) -> Answer:
         return self._ask("GET", path, params or {}, b"")
 
     def post(self, path: str, json: Any = None, content: bytes | None = None) -> Answer:
@@ -35,7 +35,7 @@ class Client:
     def put(self, path: str, json: Any = None, content: bytes | None = None) -> Answer:
         return self._ask("PUT", path, {}, json_module.dumps(json).encode() if content is None else content)
 
-    def _ask(self, method: str, path: str, params: dict, body: bytes) -> Answer:
+    def _ask(self, method: str, path: str, params: dict | list, body: bytes) -> Answer:
         path, _, query = path.partition("?")
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
