@@ -1,0 +1,1 @@
+"""Runs into other formats and out of them."""

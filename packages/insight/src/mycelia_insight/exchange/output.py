@@ -1,0 +1,65 @@
+"""What commands write: whole or not at all, and never over what is there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from urllib.parse import quote
+
+_LONGEST = 150  # characters of a name, to which a step and an ending are added
+
+
+class Refused(Exception):
+    """A place that cannot be written to as asked."""
+
+
+@contextlib.contextmanager
+def new_folder(path: str) -> Iterator[str]:
+    """A folder to write to, which takes its place at `path` when the block ends without an error.
+
+    Until then it lies beside under a name of its own; on an error (a full disk, say) nothing is left.
+    Errors: Refused if something other than an empty folder is at `path`; OSError.
+    """
+    path = os.path.abspath(path)
+    _refuse_taken(path)
+    parent, name = os.path.split(path)
+    os.makedirs(parent, exist_ok=True)
+    temporary = tempfile.mkdtemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=parent)
+    try:
+        yield temporary
+        _refuse_taken(path)
+        with contextlib.suppress(FileNotFoundError, OSError):
+            os.rmdir(path)
+        os.rename(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _refuse_taken(path: str) -> None:
+    if not os.path.lexists(path):
+        return
+    if os.path.islink(path) or not os.path.isdir(path) or os.listdir(path):
+        raise Refused(f"{path} is there already; give the path of a new or an empty folder")
+
+
+def refuse_inside(path: str, folder: str) -> None:
+    """Errors: Refused if `path` lies in `folder`, whose content is only read."""
+    inner, outer = os.path.realpath(path), os.path.realpath(folder)
+    if os.path.commonpath([inner, outer]) == outer:
+        raise Refused(f"{path} lies in {folder}, which is only read; give a path outside of it")
+
+
+def file_name(tag: str) -> str:
+    """A tag as a name of a file: characters other than letters, digits and `_.-~` as %XX; never longer than
+    150 characters, where the end is a digest."""
+    name = quote(tag.encode("utf-8", "surrogateescape"), safe="")
+    if name.strip(".") == "":
+        name = name.replace(".", "%2E") or "%"
+    if len(name) > _LONGEST:
+        name = f"{name[: _LONGEST - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return name
