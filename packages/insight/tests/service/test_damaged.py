@@ -251,7 +251,7 @@ def requests(service: Service, most: int) -> Iterator[tuple[str, list[tuple[str,
             yield path, [(name, value) for name, value in way if value]
 
 
-def opened(tmp_path: Path, make: Callable[[Path], None], rng: random.Random | None) -> Service:
+def opened(tmp_path: Path, make: Callable[[Path], object], rng: random.Random | None) -> Service:
     make(tmp_path / "runs" / "run")
     if rng is not None:
         damage(tmp_path / "runs" / "run", rng)
@@ -322,3 +322,13 @@ def test_files_that_go_while_they_are_asked_for_fail_no_endpoint(tmp_path):
     begin = time.monotonic()
     refused = [service.get(path, params)[0] for path, params in asked]
     assert 422 in refused and time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize("time", [float("nan"), float("inf"), 1e300, -1e300, 2.0**63])
+def test_times_that_no_calendar_has_fail_no_endpoint(tmp_path, time):
+    many = [
+        framed(event(step, time, field(5, field(1, field(1, "loss") + single(3, 1.0))))) for step in (1, 2)
+    ]
+    service = opened(tmp_path, lambda folder: write(folder, many), None)
+    asked = {path: service.get(path, params)[0] for path, params in requests(service, 40)}
+    assert asked[f"{OWN}/runs"] == asked[f"{OLD}/datavisual/train-jobs"] == 200

@@ -71,7 +71,10 @@ def _job(run: Run) -> dict:
     tags = run.tags()
 
     def text(seconds: float) -> str:
-        return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+        try:
+            return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+        except (ValueError, OverflowError, OSError):  # a time that no calendar has
+            return text(0)
 
     return {
         "train_id": run.id,

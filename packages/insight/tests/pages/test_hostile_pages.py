@@ -1,0 +1,276 @@
+"""Names with scripts in them, in every place that a page can show, on every page that there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("records", "runs", "service", "pages"))]
+from event_files import TENSORBOARD, event, field, framed, number, scalar, write  # noqa: E402
+from test_graph import node  # noqa: E402
+from test_media import WAVE, recorded, told  # noqa: E402
+from test_pages import by, until  # noqa: E402
+from test_records import bucket, image_message, png, tensorflow  # noqa: E402
+from test_service import Command  # noqa: E402
+
+from mycelia.train.summary.lineage import (  # noqa: E402
+    DatasetGraph,
+    EvaluationLineage,
+    TrainLineage,
+    UserDefinedInfo,
+)
+
+FRONT = TESTS.parent / "front" / "src"
+
+
+def evil(place: str) -> str:
+    """What must be shown as it is written, in place of a name."""
+    return f"\"'><img src=x onerror=window.taken=1><b onclick=window.taken=1>{place}"
+
+
+RUN = "./" + evil("run")
+
+#: What a page must show, at least, and what its address needs for that; pages that are not here show the run.
+SHOWN = {
+    "/summary-manage": ["base", "run"],
+    "/model-traceback": ["optimizer", "network", "metric", "user", "value", "run"],
+    "/data-traceback": ["operator", "setting", "path"],
+    "/train-manage/scalar": ["scalar", "run", "file"],
+    "/train-manage/histogram": ["histogram"],
+    "/train-manage/image": ["image"],
+    "/train-manage/tensor": ["tensor"],
+    "/train-manage/text": ["text", "words", "cell"],
+    "/train-manage/audio": ["audio"],
+    "/train-manage/graph": ["node", "graph"],
+    "/train-manage/data-map": ["operator"],
+}
+MORE = {
+    "/model-traceback": "columns=" + quote(
+        json.dumps(["optimizer", "network", f"metric/{evil('metric')}", f"user_defined/{evil('user')}"])
+    )
+}  # fmt: skip
+
+
+def table() -> dict[str, bool]:
+    """Whether it is a page of a run, of each page in the table of pages."""
+    runs, boards = (FRONT / "pages" / "index.ts").read_text().split("boards: ")
+    found = {path: True for path in re.findall(r'path: "(/[^"]+)"', runs)}
+    return {**found, **{path: False for path in re.findall(r'path: "(/[^"]+)"', boards)}}
+
+
+def names_of_address() -> set[str]:
+    """What pages read from the address."""
+    found: set[str] = set()
+    for path in [*FRONT.rglob("*.svelte"), *FRONT.rglob("*.ts")]:
+        found |= set(
+            re.findall(r'(?:query\.(?:get|has)|choice|stored(?:<[^(]+>)?)\("(\w+)"', path.read_text())
+        )
+    return found
+
+
+def hostile_runs(base: Path) -> None:
+    run = base / evil("run")
+    table_ = number(1, 2) + number(1, 3) + number(2, 11) + field(3, struct.pack("<6f", *range(6)))
+    many = [scalar(evil("scalar"), step, 1.0 / (step + 1), 1.7e9 + step) for step in range(5)]
+    for step in range(3):
+        many.append(recorded(4, evil("image"), image_message(png(4, 3), 4, 3), step))
+        many.append(recorded(9, evil("histogram"), bucket(step, 1, 5) + bucket(step + 1, 1, 9), step))
+        many.append(recorded(8, evil("tensor"), table_, step))
+    graph = (
+        node("1", evil("type"), evil("node"), "x")
+        + node("2", "Add", evil("node"), "1")
+        + field(2, evil("graph"))
+    )
+    many.append(framed(event(0, 1.7e9, field(4, graph))))
+    written = write(run, many)
+    bad = bytearray(scalar("x", 1, 1.0))
+    bad[14] ^= 255
+    written.rename(run / f"{evil('file')}.events.summary.1700000000.0.host_MS").open("ab").write(bad)
+    (run / f"{evil('graph')}.pb").write_bytes(graph)
+    board = [
+        told(evil("text"), "text", tensorflow(7, [], field(8, evil("words"))), 1),
+        told(evil("text"), "text", tensorflow(7, [1, 2], field(8, evil("cell")), field(8, "| a | b |")), 2),
+        told(evil("audio"), "audio", tensorflow(7, [1, 2], field(8, WAVE), field(8, evil("label"))), 3),
+        told(evil("photo"), "images", tensorflow(7, [3], *(field(8, x) for x in (b"4", b"3", png(4, 3)))), 3),
+    ]
+    (run / "events.out.tfevents.1700000001.host").write_bytes(TENSORBOARD + b"".join(board))
+    train = TrainLineage(
+        optimizer=evil("optimizer"), learning_rate=0.1, loss_function=evil("loss"), epoch=2, batch_size=32,
+        network=evil("network"), loss=0.5, dataset_path=evil("path"), dataset_size=10,
+    )  # fmt: skip
+    source = {"op_type": evil("source"), "dataset_dir": evil("path"), "children": []}
+    messages = {
+        9: DatasetGraph({"op_type": evil("operator"), evil("setting"): evil("value"), "children": [source]}),
+        10: UserDefinedInfo({evil("user"): evil("value")}), 6: train,
+        7: EvaluationLineage(json.dumps({evil("metric"): 0.5}), evil("test"), 5),
+    }  # fmt: skip
+    (run / "events.out.events.summary.1700000000.0.host_lineage").write_bytes(
+        b"".join(framed(event(0, 1.7e9, field(n, m.SerializeToString()))) for n, m in messages.items())
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    base = folder / evil("base")
+    hostile_runs(base)
+    made = Command(folder)
+    assert made.start(base).returncode == 0
+    kinds = (
+        "scalar",
+        "image",
+        "graph",
+        "histogram",
+        "tensor",
+        "text",
+        "audio",
+        "train_lineage",
+        "dataset_graph",
+    )
+
+    def all_there():
+        (row,) = made.get("/api/v1/runs")["runs"] or [{"tags": {}}]
+        return set(kinds) <= row["tags"].keys()
+
+    until(None, all_there)
+    yield made
+    made("stop", "--port", str(made.port))
+
+
+@pytest.fixture(scope="module")
+def watched(chromium):
+    """The browser notes what the Content-Security-Policy refuses, before a page's own scripts run."""
+    source = (
+        "window.refused = [];"
+        "addEventListener('securitypolicyviolation', (e) => refused.push(e.sourceFile + e.blockedURI));"
+    )
+    added = chromium.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+    yield chromium
+    chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+SEEN = """
+const parts = [document.title, document.body.textContent];
+for (const one of document.querySelectorAll('*')) {
+  for (const attribute of one.attributes) parts.push(attribute.value);
+  if (typeof one.value === 'string') parts.push(one.value);
+}
+return parts.join('\\n');
+"""
+MADE = """
+return [...document.querySelectorAll('*')].filter((one) =>
+  one.localName === 'b' || one.getAttribute('src') === 'x'
+  || [...one.attributes].some((a) => a.name.startsWith('on'))
+  || (one.localName === 'script' && !one.src) || /^javascript:/i.test(one.getAttribute('href') ?? '')
+).map((one) => one.outerHTML);
+"""
+
+
+def opened(driver, service, address: str) -> None:
+    driver.get_log("browser")
+    driver.get("about:blank")
+    driver.get(f"http://127.0.0.1:{service.port}/{address}")
+    until(
+        driver, lambda: driver.execute_script("return document.querySelector('main')?.childElementCount > 0")
+    )
+
+
+def settled(driver) -> None:
+    """Waits until the page is what it was a moment ago."""
+    before: list[str] = []
+
+    def same() -> bool:
+        before.append(driver.execute_script("return document.body.innerHTML"))
+        return len(before) > 2 and len(set(before[-3:])) == 1
+
+    until(driver, same)
+
+
+def unharmed(driver) -> None:
+    assert driver.execute_script("return window.taken ?? null") is None
+    assert driver.execute_script("return refused") == []
+    assert driver.execute_script(MADE) == []
+    # What the service refuses is noted by the browser, too; all else is a fault.
+    noted = [one for one in driver.get_log("browser") if one["level"] == "SEVERE"]
+    assert [one for one in noted if one["source"] != "network"] == []
+
+
+def pressed(driver) -> None:
+    """Unfolds and presses what is there, except what leaves the page."""
+    driver.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    count = driver.execute_script("return document.querySelectorAll('main button').length")
+    for i in range(min(count, 40)):
+        driver.execute_script(
+            "const one = document.querySelectorAll('main button')[arguments[0]];"
+            "if (one && !one.disabled && !/download|graph-fullscreen/.test(one.dataset.testid)) one.click();",
+            i,
+        )
+        assert driver.execute_script(MADE) == []
+
+
+@pytest.mark.parametrize("path", table())
+def test_names_are_text_on_every_page(watched, hostile, path):
+    opened(watched, hostile, f"#{path}?train_id={quote(RUN)}&{MORE.get(path, '')}")
+    wanted = [evil(place) for place in SHOWN.get(path, ["run"])]
+    until(watched, lambda: all(text in seen for seen in [watched.execute_script(SEEN)] for text in wanted))
+    unharmed(watched)
+    pressed(watched)
+    unharmed(watched)
+
+
+def test_a_node_and_its_parts_are_text(watched, hostile):
+    name = f"{evil('node')}/{evil('type')}-op1"
+    opened(watched, hostile, f"#/train-manage/graph?train_id={quote(RUN)}&node={quote(name)}")
+    until(
+        watched,
+        lambda: by(watched, "graph-node-info") and evil("type") in by(watched, "graph-node-info")[0].text,
+    )
+    unharmed(watched)
+
+
+TYPED = evil("typed")
+CHOOSING = {"query", "filter", "hide", "columns"}  # with these there may be nothing left to show
+
+
+@pytest.mark.parametrize("path", table())
+@pytest.mark.parametrize(
+    "text, without",
+    [
+        (TYPED, set()),
+        (TYPED, CHOOSING),
+        (json.dumps([TYPED]), set()),
+        (json.dumps({TYPED: TYPED}), set()),
+        ("-1", CHOOSING),
+    ],
+)
+def test_what_an_address_says_is_text(watched, hostile, path, text, without):
+    names = names_of_address() - {"train_id", "id"} - without
+    query = "&".join(f"{name}={quote(text)}" for name in sorted(names))
+    opened(watched, hostile, f"#{path}?train_id={quote(RUN)}&{query}")
+    settled(watched)
+    unharmed(watched)
+    pressed(watched)
+    unharmed(watched)
+
+
+@pytest.mark.parametrize("path", [path for path, of_run in table().items() if of_run])
+def test_a_run_that_is_not_there_is_told_as_text(watched, hostile, path):
+    opened(watched, hostile, f"#{path}?train_id={quote('./' + evil('nothing'))}")
+    until(watched, lambda: evil("nothing") in watched.execute_script(SEEN) and by_alarm(watched))
+    unharmed(watched)
+
+
+def by_alarm(driver) -> bool:
+    return driver.execute_script("return !!document.querySelector('[role=alert]')")
+
+
+def test_the_table_is_read_and_the_address_too():
+    assert set(SHOWN) <= set(table())
+    assert names_of_address() >= {"hide", "axis", "columns", "view", "query", "train_id"}
