@@ -215,21 +215,22 @@ const char* Index::mapped(const Column& column, Block& block) {
   return data;
 }
 
+// The last step of which the points of a file still count.
+static int64_t last_of(const Column& column, int32_t file) {
+  int64_t last = std::numeric_limits<int64_t>::max();
+  for (const auto& [later, first] : column.restarts)
+    if (later > file) last = std::min(last, first > std::numeric_limits<int64_t>::min() ? first - 1 : first);
+  return last;
+}
+
 // each(steps, times, rest, i) for the points in a range that no later file wrote again; `rest`: values or places.
 template <class Each>
 void Index::each_point(Column& column, Axis axis, double low, double high, const Each& each) {
-  // Steps from which on the points of a file do not count any more.
-  const auto end_of = [&](int32_t file) {
-    int64_t end = std::numeric_limits<int64_t>::max();
-    for (const auto& [later, first] : column.restarts)
-      if (later > file) end = std::min(end, first);
-    return end;
-  };
   const auto run = [&](const int64_t* steps, const double* times, const char* rest, int32_t count, int32_t file) {
-    const int64_t end = end_of(file);
+    const int64_t last = last_of(column, file);
     for (int32_t i = 0; i < count; ++i) {
       const double x = axis == Axis::kStep ? static_cast<double>(steps[i]) : times[i];
-      if (x >= low && x <= high && steps[i] < end) each(x, steps[i], times[i], rest, i, file);
+      if (x >= low && x <= high && steps[i] <= last) each(x, steps[i], times[i], rest, i, file);
     }
   };
   for (Block& block : column.blocks) {
@@ -299,6 +300,35 @@ bool Index::points(const std::string& tag, Axis axis, double low, double high, i
     }
   });
   flush();
+  return true;
+}
+
+bool Index::stored(const std::string& tag, int64_t from, int64_t count, std::vector<Point>* out, int64_t* rest) {
+  std::lock_guard<std::mutex> lock(guard_);
+  Column* const column = find(Kind::kScalar, tag);
+  if (!column) return false;
+  const int64_t to = from + std::min(count, column->count - std::min(from, column->count));
+  *rest = column->count - std::min(to, column->count);
+  int64_t at = 0;
+  const auto take = [&](const int64_t* steps, const double* times, const char* values, int32_t size, int32_t file) {
+    const int64_t last = last_of(*column, file);
+    for (int64_t i = std::max<int64_t>(0, from - at); i < std::min<int64_t>(size, to - at); ++i) {
+      if (steps[i] > last) continue;
+      float value;
+      std::memcpy(&value, values + 4 * i, 4);
+      out->push_back({steps[i], times[i], value, value});
+    }
+  };
+  for (Block& block : column->blocks) {
+    if (at < to && at + block.count > from) {
+      const char* data = mapped(*column, block);
+      const size_t n = static_cast<size_t>(block.count);
+      take(reinterpret_cast<const int64_t*>(data), reinterpret_cast<const double*>(data + 8 * n), data + 16 * n, block.count, block.file);
+    }
+    at += block.count;
+  }
+  const Tail& tail = column->tail;
+  take(tail.steps.data(), tail.times.data(), reinterpret_cast<const char*>(tail.values.data()), static_cast<int32_t>(tail.steps.size()), tail.file);
   return true;
 }
 

@@ -105,6 +105,9 @@ class Index {
   // points from the first one on: exponential moving average, its begin corrected; what is not finite is passed over.
   // False: there is no such tag.
   bool points(const std::string& tag, Axis axis, double low, double high, int64_t columns, double weight, std::vector<Point>* out);
+  // Of the points of a tag as they are stored, those from the place `from` on, `count` of them; those that a later file
+  // wrote again are left out. `rest`: how many are stored behind. False: there is no such tag.
+  bool stored(const std::string& tag, int64_t from, int64_t count, std::vector<Point>* out, int64_t* rest);
   struct Entry {
     int64_t step;
     double time;

@@ -144,6 +144,17 @@ PyObject* index_summaries(PyIndex* self, PyObject*) {
   return list;
 }
 
+// Points as columns.
+struct Arrays {
+  std::vector<int64_t> steps;
+  std::vector<double> times;
+  std::vector<float> values, smoothed;
+  void fill(const std::vector<Point>& found) {
+    steps.reserve(found.size()), times.reserve(found.size()), values.reserve(found.size());
+    for (const Point& p : found) steps.push_back(p.step), times.push_back(p.time), values.push_back(p.value), smoothed.push_back(p.smoothed);
+  }
+};
+
 PyObject* index_points(PyIndex* self, PyObject* args) {
   const char* tag;
   Py_ssize_t size;
@@ -152,20 +163,41 @@ PyObject* index_points(PyIndex* self, PyObject* args) {
   long long columns;
   if (!PyArg_ParseTuple(args, "s#iddLd", &tag, &size, &axis, &low, &high, &columns, &weight)) return nullptr;
   const std::string name(tag, static_cast<size_t>(size));
-  std::vector<int64_t> steps;
-  std::vector<double> times;
-  std::vector<float> values, smoothed;
+  Arrays a;
   bool known = false;
   if (!apart([&] {
         std::vector<Point> found;
         known = self->index->points(name, axis ? Axis::kTime : Axis::kStep, low, high, columns, weight, &found);
-        steps.reserve(found.size()), times.reserve(found.size()), values.reserve(found.size());
-        for (const Point& p : found) steps.push_back(p.step), times.push_back(p.time), values.push_back(p.value), smoothed.push_back(p.smoothed);
+        a.fill(found);
       }))
     return nullptr;
   if (!known) Py_RETURN_NONE;
-  return Py_BuildValue("(NNNN)", bytes_of(steps.data(), steps.size() * 8), bytes_of(times.data(), times.size() * 8),
-                       bytes_of(values.data(), values.size() * 4), bytes_of(smoothed.data(), smoothed.size() * 4));
+  return Py_BuildValue("(NNNN)", bytes_of(a.steps.data(), a.steps.size() * 8), bytes_of(a.times.data(), a.times.size() * 8),
+                       bytes_of(a.values.data(), a.values.size() * 4), bytes_of(a.smoothed.data(), a.smoothed.size() * 4));
+}
+
+PyObject* index_stored(PyIndex* self, PyObject* args) {
+  const char* tag;
+  Py_ssize_t size;
+  long long from, count;
+  if (!PyArg_ParseTuple(args, "s#LL", &tag, &size, &from, &count)) return nullptr;
+  if (from < 0 || count < 0) {
+    PyErr_SetString(PyExc_ValueError, "from and count must not be negative");
+    return nullptr;
+  }
+  const std::string name(tag, static_cast<size_t>(size));
+  Arrays a;
+  int64_t rest = 0;
+  bool known = false;
+  if (!apart([&] {
+        std::vector<Point> found;
+        known = self->index->stored(name, from, count, &found, &rest);
+        a.fill(found);
+      }))
+    return nullptr;
+  if (!known) Py_RETURN_NONE;
+  return Py_BuildValue("(NNNL)", bytes_of(a.steps.data(), a.steps.size() * 8), bytes_of(a.times.data(), a.times.size() * 8),
+                       bytes_of(a.values.data(), a.values.size() * 4), static_cast<long long>(rest));
 }
 
 PyObject* index_entries(PyIndex* self, PyObject* args) {
@@ -218,6 +250,9 @@ PyMethodDef index_methods[] = {
      "points(tag, axis, low, high, columns, weight) -> (steps int64, times float64, values, smoothed float32) as bytes, or None.\n\n"
      "axis: 0 steps, 1 times in seconds. Of each of `columns` equal parts of low..high the first, the last, the least,\n"
      "the greatest and all points that are not finite; all points for 0. weight: of the exponential moving average."},
+    {"stored", method(index_stored), METH_VARARGS,
+     "stored(tag, from, count) -> (steps int64, times float64, values float32 as bytes, number of points behind), or None.\n\n"
+     "Points as they are stored, without those that a later file wrote again: for walking over all of them."},
     {"entries", method(index_entries), METH_VARARGS,
      "entries(kind, tag) -> [(step, time, number of the source, offset, bytes, width, height)], or None."},
     {nullptr, nullptr, 0, nullptr},

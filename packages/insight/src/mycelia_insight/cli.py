@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mycelia_insight.commands.check import check
+from mycelia_insight.commands.export import export
 from mycelia_insight.commands.parse_summary import parse_summary
 from mycelia_insight.commands.service import start, status, stop
 
@@ -56,4 +57,5 @@ app.command()(start)
 app.command()(stop)
 app.command()(status)
 app.command()(check)
+app.command()(export)
 app.command("parse_summary")(parse_summary)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Annotated
 
 import typer
@@ -11,15 +10,11 @@ import typer
 
 def check(folder: Annotated[str, typer.Argument(metavar="DIR", help="A run, or a folder of runs.")]) -> None:
     """Verify the checksums of every record; name the place of the first broken one of each file."""
-    from mycelia_insight.runs.library import Library
+    from mycelia_insight.exchange.runs import opened
 
     if not os.path.isdir(folder):
         raise typer.BadParameter(f"{folder} is not a folder")
-    with tempfile.TemporaryDirectory() as workspace:
-        library = Library(folder, workspace)
-        library.look()
-        while library.read():
-            pass
+    with opened(folder) as library:
         runs = library.runs()
         broken = [found for run in runs for found in run.broken()]
         files = sum(run.file_count(lineage=False) + run.file_count(lineage=True) for run in runs)

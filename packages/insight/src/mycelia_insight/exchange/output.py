@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from urllib.parse import quote
 
+import typer
+
 _LONGEST = 150  # characters of a name, to which a step and an ending are added
 
 
@@ -63,3 +65,9 @@ def file_name(tag: str) -> str:
     if len(name) > _LONGEST:
         name = f"{name[: _LONGEST - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return name
+
+
+def warn(text: str) -> None:
+    """A line on the standard error; bytes of names that are no UTF-8 as `\\xNN`."""
+    clean = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    typer.echo(f"[WARNING] {clean}", err=True)

@@ -7,8 +7,9 @@ import errno
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -138,6 +139,20 @@ class Run:
             return None
         dtypes = (np.int64, np.float64, np.float32, np.float32)
         return Points(*(np.frombuffer(data, dtype) for data, dtype in zip(found, dtypes, strict=True)))
+
+    def walk(self, tag: str, at_once: int = 1 << 16) -> Iterator[Points]:
+        """All points of a scalar in their order, about `at_once` at a time; they are not smoothed."""
+        at, rest = 0, 1
+        while rest:
+            found = self._guarded(partial(self._index.stored, tag, at, at_once))
+            if found is None:
+                return
+            *parts, rest = found
+            at += at_once
+            dtypes = (np.int64, np.float64, np.float32)
+            steps, times, values = (np.frombuffer(d, dtype) for d, dtype in zip(parts, dtypes, strict=True))
+            if len(steps):
+                yield Points(steps, times, values, values)
 
     def entries(self, kind: Kind, tag: str = "") -> list[Entry] | None:
         """Values of a kind that is no scalar, in the order of the files; None if there is no such tag."""
