@@ -50,7 +50,7 @@ std::vector<uint8_t> attributes_of(const OutsideKernel* kernel) {
 }
 
 MSDelegateTensor described(const Value& value, const std::string& name) {
-  const int32_t dtype = value.half ? MYC_F16 : value.type.dtype;
+  const int32_t dtype = value.stored ? abi_dtype(value.stored->dtype) : value.type.dtype;
   return {name.c_str(), static_cast<MSDataType>(file_dtype(dtype)), value.type.shape.data(), value.type.shape.size(),
           const_cast<uint8_t*>(value.constant), static_cast<size_t>(element_count(value.type.shape) * item_bytes(dtype))};
 }

@@ -128,7 +128,7 @@ Status read_panels(const FileNode& node, ModelFile* file, bool* found) {
   int64_t axis;
   std::memcpy(&axis, attributes[0].text(kAttribute_data).data(), sizeof(axis));
   const int64_t rank = static_cast<int64_t>(weights.shape.size()), count = element_count(weights.shape);
-  if (!packed.data || packed.panels || packed.half || weights.data || packed.dtype != kDataType_FLOAT32 || weights.dtype != kDataType_FLOAT32)
+  if (!packed.data || packed.panels || packed.half || packed.scales || weights.data || packed.dtype != kDataType_FLOAT32 || weights.dtype != kDataType_FLOAT32)
     return broken(which + " must make weights of float32 of a constant");
   if (rank < 2 || count < 1 || (axis != 0 && (axis != rank - 1 || rank != 2))) return broken(which + ": its weights cannot lie in panels along axis " + std::to_string(axis));
   const int64_t columns = weights.shape[axis], depth = count / columns;
@@ -192,6 +192,42 @@ void find_halves(ModelFile* file) {
   }
 }
 
+// Which axis the scales of weights belong to: MindSpore Lite has the one of the results of convolutions and products. Of a
+// transposed convolution its versions have different ones: -1.
+int axis_of_scales(const FileNode& node, size_t place, int rank) {
+  if (node.kind == kOp_Conv2dTransposeFusion) return -1;
+  if (node.kind != kOp_MatMulFusion) return 0;
+  const bool transposed = node.attributes.get<uint8_t>(place ? kMatMulFusion_transpose_b : kMatMulFusion_transpose_a);
+  return transposed == (place > 0) ? rank - 2 : rank - 1;
+}
+
+// Integers with scales are weights of nodes that say so.
+Status find_scales(ModelFile* file) {
+  const auto refuse = [&](uint32_t i, const std::string& why) {
+    return Status(kNotSupported, "tensor " + std::to_string(i) + " '" + std::string(file->tensors[i].name) + "' is quantized, " + why);
+  };
+  for (const FileGraph& graph : file->graphs)
+    for (const uint32_t i : graph.outputs)
+      if (file->tensors[i].scales) return refuse(i, "but is an output");
+  for (const FileNode& node : file->nodes) {
+    for (size_t place = 0; place < node.inputs.size(); ++place) {
+      const uint32_t i = node.inputs[place];
+      const std::vector<int64_t>& shape = file->tensors[i].shape;
+      Scales* scales = file->tensors[i].scales.get();
+      if (!scales) continue;
+      const std::string which = "node '" + std::string(node.name) + "' (" + name_of_operator(node.kind) + ")";
+      if (!node.widens) return refuse(i, "which " + which + " does not compute yet");
+      if (scales->scale.size() == 1) continue;
+      const int axis = axis_of_scales(node, place, static_cast<int>(shape.size()));
+      if (axis < 0 || axis >= static_cast<int>(shape.size()) || shape[axis] != static_cast<int64_t>(scales->scale.size()))
+        return refuse(i, "but its " + std::to_string(scales->scale.size()) + " scales do not fit " + which);
+      if (scales->axis >= 0 && scales->axis != axis) return refuse(i, "but the nodes that read it have its scales along different axes");
+      scales->axis = axis;
+    }
+  }
+  return {};
+}
+
 void find_cycles(ModelFile* file) {
   const size_t count = file->graphs.size();
   std::vector<std::vector<bool>> calls(count, std::vector<bool>(count)), reaches = calls;
@@ -249,6 +285,7 @@ Status read_graphs(const Table& root, ModelFile* file) {
       node.kind = primitive.get<uint8_t>(kPrimitive_value - 2);
       node.attributes = primitive.table(kPrimitive_value);
       node.inputs = indices(table.span<uint32_t>(kCNode_inputIndex));
+      node.widens = table.get<int32_t>(kCNode_quantType) == kQuantType_QUANT_WEIGHT;
       node.outputs = indices(table.span<uint32_t>(kCNode_outputIndex));
       if (const auto hidden = file->revealed.nodes.find(i); hidden != file->revealed.nodes.end()) {
         if (!hidden->second.kind) continue;
@@ -285,6 +322,7 @@ Status read_graphs(const Table& root, ModelFile* file) {
   if (!fine) return broken("an index of a tensor is beyond the " + std::to_string(file->tensors.size()) + " that there are");
   if (Status status = check_calls(*file); !status) return status;
   if (Status status = check_order(*file); !status) return status;
+  if (Status status = find_scales(file); !status) return status;
   find_halves(file);
   find_cycles(file);
   return {};

@@ -25,6 +25,24 @@ bool is_check_sum(std::string_view sum, uint8_t first) {
   return sum == std::to_string(first) || sum == std::to_string(static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(first))));
 }
 
+// The scales of integers; null if they are stored in a way that is not read.
+std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype) {
+  const TableSpan params = table.tables(kTensor_quantParams);
+  const bool plain = table.get<int32_t>(kTensor_weightQuantCompressType) == 0 && table.get<uint8_t>(kTensor_enableHuffmanCode) == 0 &&
+                     !table.span<float>(kTensor_quantClusters).size;
+  if (!plain || !params.size() || (dtype != kDataType_INT8 && dtype != kDataType_UINT8 && dtype != kDataType_INT16)) return nullptr;
+  const auto found = std::make_shared<Scales>();
+  for (uint32_t i = 0; i < params.size(); ++i) {
+    const Table param = params[i];
+    const double scale = param.get<double>(kQuantParam_scale, 1);
+    const float change = param.get<float>(kQuantParam_varCorr, 1), shift = param.get<float>(kQuantParam_meanCorr);
+    found->scale.push_back(static_cast<float>(scale * (change < 0 || change > 10 ? 1 : change)));  // others are as if there were none
+    found->zero.push_back(static_cast<float>(param.get<int32_t>(kQuantParam_zeroPoint)));
+    found->shift.push_back(shift);
+  }
+  return found;
+}
+
 Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, FileTensor* tensor) {
   const std::string which = "tensor " + std::to_string(index);
   tensor->name = table.text(kTensor_name);
@@ -53,8 +71,9 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
     const std::string_view sum = place.text(kExternalData_checkSum);
     if (!sum.empty() && !is_check_sum(sum, data[0])) return broken("the check sum of " + name + " is not " + std::string(sum));
   }
-  if (table.get<int32_t>(kTensor_weightQuantCompressType) != 0 || table.get<uint8_t>(kTensor_enableHuffmanCode) != 0 ||
-      table.span<float>(kTensor_quantClusters).size || table.tables(kTensor_quantParams).size())
+  tensor->scales = read_scales(table, tensor->dtype);
+  if (!tensor->scales && (table.get<int32_t>(kTensor_weightQuantCompressType) != 0 || table.get<uint8_t>(kTensor_enableHuffmanCode) != 0 ||
+                          table.span<float>(kTensor_quantClusters).size || table.tables(kTensor_quantParams).size()))
     return {kNotSupported, which + " '" + std::string(tensor->name) + "' is quantized, which this runtime does not compute yet"};
   const int32_t abi = abi_dtype(tensor->dtype);
   const int64_t count = element_count(tensor->shape);

@@ -16,6 +16,12 @@ namespace mycelia::lite {
 // Columns of a panel, in which kernels read the weights of products and convolutions (ops/lowered/packed.py of core).
 constexpr int64_t kPanel = 16;
 
+// Integers of 8 or 16 bits that stand for float32: (q - zero) * scale + shift, with one of each or one for each index of an axis.
+struct Scales {
+  std::vector<float> scale, zero, shift;
+  int axis = -1;  // -1: not known yet, or there is one scale
+};
+
 struct FileTensor {
   std::string_view name;
   int32_t dtype = 0, format = 0;  // MindSpore's numbers
@@ -23,6 +29,7 @@ struct FileTensor {
   const uint8_t* data = nullptr;  // of a constant
   uint64_t bytes = 0;
   bool half = false;  // a constant whose elements are float16, but stand for float32
+  std::shared_ptr<Scales> scales;  // of a constant whose elements are integers, but stand for float32
   // A constant whose columns, the last axis or the first one, are stored in panels as kernels on packed weights read them:
   // the output of a Custom node "panels", which is no node of ours. `bytes` has the columns that fill the last panel.
   enum Panels : uint8_t { kNone, kColumnsFirst, kColumnsLast } panels = kNone;
@@ -42,6 +49,7 @@ struct FileNode {
   // Call: one branch, or those for a true and a false condition, which is input 0 then; all their inputs are inputs of the
   // node. Custom of type Loop: the body; inputs are the number of runs, the condition, `carried` values, and what stays.
   std::vector<FileBranch> branches;
+  bool widens = false;  // the weights that it reads are integers with scales
   bool loops = false;
   int carried = 0;
 };

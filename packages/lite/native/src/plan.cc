@@ -113,7 +113,7 @@ int Planner::view(int value, std::vector<int64_t> shape) {
   if (element_count(made.type.shape) != element_count(type(value).shape))
     return fail(kInferFailed, "elements of " + text_of(type(value)) + " do not fit " + text_of(made.type));
   made.constant = plan_.values[value].constant;
-  made.half = plan_.values[value].half;
+  made.stored = plan_.values[value].stored;
   made.lasting = plan_.values[value].lasting;
   made.root = plan_.values[value].root;
   made.offset = plan_.values[value].offset;
@@ -183,7 +183,7 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   const size_t bytes = static_cast<size_t>(bytes_of(pack.type));
   pack.memory = packs_weights && lasting ? pool_->take(bytes) : Memory(bytes);
   if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes) + " bytes");
-  Packs on_the_way;  // of inputs that are stored as float16: needed here only
+  Packs on_the_way;  // of inputs that are stored in fewer bytes: needed here only
   std::swap(*packs_, on_the_way);
   const std::vector<int> wide = widened(inputs);
   std::swap(*packs_, on_the_way);
@@ -207,13 +207,28 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
 }
 
 int Planner::widened(int value) {
-  if (value < 0 || !plan_.values[value].half) return value;
+  if (value < 0 || !plan_.values[value].stored) return value;
+  const FileTensor& file = *plan_.values[value].stored;
   Value stored;
-  stored.type = {MYC_F16, type(value).shape};
+  stored.type = {abi_dtype(file.dtype), file.shape};
   stored.constant = constant(value);
   stored.lasting = plan_.values[value].lasting;
-  const Type wide = type(value);
-  return emit("cast", {add(std::move(stored))}, myc_cast_attrs{MYC_F32}, wide);
+  const Type wide{MYC_F32, file.shape};
+  int made = emit("cast", {add(std::move(stored))}, myc_cast_attrs{MYC_F32}, wide);
+  if (file.scales) {
+    const Scales& scales = *file.scales;
+    Type type{MYC_F32, std::vector<int64_t>(scales.axis < 0 ? 0 : file.shape.size(), 1)};
+    if (scales.axis >= 0) type.shape[scales.axis] = file.shape[scales.axis];
+    const auto with = [&](const char* op, const std::vector<float>& numbers, float nothing) {
+      if (std::all_of(numbers.begin(), numbers.end(), [&](float n) { return n == nothing; })) return;
+      made = emit(op, {made, made_constant(type, numbers.data(), true)}, wide);
+    };
+    with("sub", scales.zero, 0);
+    with("mul", scales.scale, 1);
+    with("add", scales.shift, 0);
+  }
+  const std::vector<int64_t> shape = type(value).shape;
+  return shape == file.shape ? made : view(made, shape);
 }
 
 std::vector<int> Planner::widened(std::vector<int> values) {
@@ -225,7 +240,7 @@ int Planner::once(const std::string& what, int from, const std::function<int()>&
   if (!plan_.values[from].lasting) return make();
   const std::string key = what + " " + std::to_string(reinterpret_cast<uintptr_t>(constant(from)));
   if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second, true);
-  const size_t stored = static_cast<size_t>(bytes_of(type(from))) / (is_half(from) ? 2 : 1);
+  const size_t stored = is_compact(from) ? static_cast<size_t>(plan_.values[from].stored->bytes) : static_cast<size_t>(bytes_of(type(from)));
   Packs on_the_way;
   Packs* kept = packs_;
   packs_ = &on_the_way;
@@ -325,8 +340,8 @@ const std::vector<int>* Planner::emitted_before(const Emitted& wanted) {
   const auto same_type = [](const Type& a, const Type& b) { return a.dtype == b.dtype && a.shape == b.shape; };
   const auto same_value = [&](int a, int b) {
     if (a == b) return true;
-    return a >= 0 && b >= 0 && constant(a) && constant(b) && same_type(type(a), type(b)) && plan_.values[a].half == plan_.values[b].half &&
-           (constant(a) == constant(b) || (!plan_.values[a].half && !std::memcmp(constant(a), constant(b), static_cast<size_t>(bytes_of(type(a))))));
+    return a >= 0 && b >= 0 && constant(a) && constant(b) && same_type(type(a), type(b)) && plan_.values[a].stored == plan_.values[b].stored &&
+           (constant(a) == constant(b) || (!plan_.values[a].stored && !std::memcmp(constant(a), constant(b), static_cast<size_t>(bytes_of(type(a))))));
   };
   const auto found = std::find_if(replayed_.begin(), replayed_.end(), [&](const Emitted& step) {
     return step.op == wanted.op && step.attributes == wanted.attributes &&

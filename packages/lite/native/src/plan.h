@@ -31,7 +31,7 @@ struct Delegate;
 struct Value {
   Type type;
   const uint8_t* constant = nullptr;
-  bool half = false;  // a constant of float32 whose elements are stored as float16
+  const FileTensor* stored = nullptr;  // a constant of float32 whose elements are stored as this tensor has them, in fewer bytes
   bool lasting = false;  // a constant that is the same for all input shapes and runs
   int root = -1;  // the value whose memory this one shares; itself if it has its own
   int64_t offset = 0;  // bytes from the beginning of that memory
@@ -146,7 +146,7 @@ class Planner {
   bool panels_are_of_first_axis(size_t i) const { return file_.tensors[node_->inputs[i]].panels == FileTensor::kColumnsFirst; }
   const Type& type(int value) const { return plan_.values[value].type; }
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
-  bool is_half(int value) const { return plan_.values[value].half; }  // stored as float16, but stands for float32
+  bool is_compact(int value) const { return plan_.values[value].stored; }  // it stands for float32, but is stored in fewer bytes
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.
   std::vector<int64_t> integers(int value, const char* what);

@@ -314,7 +314,6 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
     before.emplace(i, tensor);
     tensor.data = memory.data();
     tensor.bytes = memory.size();
-    tensor.half = false;
     tensor.panels = FileTensor::kNone;
   }
   const Status status = replan();

@@ -82,7 +82,7 @@ int Planner::imported(const Plan& before, int value) {
   Value made;
   made.type = old.type;
   made.constant = old.constant;
-  made.half = old.half;
+  made.stored = old.stored;
   made.lasting = old.lasting;
   made.outside = !old.constant;
   const int ours = imports_[value] = add(std::move(made));
@@ -95,7 +95,7 @@ int Planner::value_of_constant(uint32_t index) {
   if (found != constants_.end()) return found->second;
   const FileTensor& tensor = file_.tensors[index];
   const int value = tensor.panels ? unpacked(index) : value_of_bytes(index, {abi_dtype(tensor.dtype), tensor.shape});
-  if (tensor.half) plan_.values[value].type.dtype = MYC_F32, plan_.values[value].half = true;
+  if (tensor.half || tensor.scales) plan_.values[value].type.dtype = MYC_F32, plan_.values[value].stored = &tensor;
   return constants_[index] = value;
 }
 
@@ -198,7 +198,11 @@ void Planner::lower(Item item) {
 void Planner::note(int first, int scope) {
   if (!plan_.watched && !plan_.delegates) return;
   NodeRun run{node_index_, first, static_cast<int>(plan_.steps.size()), {}, {}};
-  for (const uint32_t tensor : node_->inputs) run.inputs.push_back(value_of(scope, tensor));
+  for (const uint32_t tensor : node_->inputs) {
+    const int value = value_of(scope, tensor);
+    const bool scaled = value >= 0 && plan_.values[value].stored && plan_.values[value].stored->scales;  // nobody outside knows the scales
+    run.inputs.push_back(scaled ? widened(value) : value);
+  }
   for (const uint32_t tensor : node_->outputs) run.outputs.push_back(value_of(scope, tensor));
   plan_.nodes.push_back(std::move(run));
 }

@@ -79,7 +79,7 @@ class Weights {
   const Type& type() const { return type_; }
   bool is_constant() const { return panels_ >= 0 || planner_.constant(matrix_); }
   // Whether kernels can read the weights in their own order where they lie.
-  bool lies_as_rows() const { return panels_ < 0 && !planner_.is_half(matrix_); }
+  bool lies_as_rows() const { return panels_ < 0 && !planner_.is_compact(matrix_); }
   int matrix();  // the value in its own order, which is computed if they lie in panels
   // Panels of a matrix [out, in] if `transposed`, else [in, out]; of a convolution's weights [O, kh, kw, I] with `transposed`.
   int panels(bool transposed);

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import borders, config, obstacles, optimise, panels, storage, trial
+from mycelia_lite.converter import borders, config, integers, obstacles, optimise, panels, storage, trial
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import FRAMEWORKS, importer, mslite
@@ -77,9 +77,9 @@ def run(job: Job) -> Report:
 
 
 def _run(job: Job) -> Report:
-    model, halves, comparison = _imported(job)
+    model, kept, comparison = _imported(job)
     written = model.copy() if comparison else model
-    done = _finish(model, job, halves)
+    done = _finish(model, job, kept)
     if job.options.infer:
         trial.run(model)
     departures: Sequence[Departure] = ()
@@ -96,18 +96,20 @@ def _run(job: Job) -> Report:
 
 
 def _finish(
-    model: ms_format.Table, job: Job, halves: bool, without: Collection[str] = ()
+    model: ms_format.Table, job: Job, kept: Kept | None, without: Collection[str] = ()
 ) -> optimise.Optimised:
     """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did.
 
-    `halves`: weights that were float16 in the source are so again.
+    `kept`: what is stored as in the source.
     """
     borders.run(model, job.framework, job.options)
     known = None
     if job.framework is FmkType.MSLITE:  # its shapes are the file's, unless inputShape led to new ones
         known = 1 if job.options.input_shape else 0
     done = optimise.run(model, (*job.options.without_fusions, *without), known)
-    if job.options.weight_fp16 or halves:
+    if kept is not None:
+        integers.store(model, kept.scales)
+    if job.options.weight_fp16 or (kept is not None and kept.halves):
         storage.halve(model, exactly=not job.options.weight_fp16)
     if job.options.pack_weights:
         panels.pack(model)
@@ -118,7 +120,7 @@ def _guilty(job: Job, comparison: Check, written: ms_format.Table, fired: Sequen
     """The fusion without which the result does not depart from the source; "" if there is none."""
     for name in fired:
         model = written.copy()
-        _finish(model, job, halves=False, without=(name,))
+        _finish(model, job, None, without=(name,))
         try:
             comparison.run(model, written)
         except ConversionError:
@@ -172,9 +174,9 @@ def explain(job: Job) -> list[ConversionError]:
     with obstacles.collected() as found:
         try:
             check(job)
-            model, halves, _ = _imported(replace(job, options=replace(job.options, check=False)))
+            model, kept, _ = _imported(replace(job, options=replace(job.options, check=False)))
             if not found:
-                _finish(model, job, halves)
+                _finish(model, job, kept)
                 trial.loaded(model)
         except ConversionError as error:
             if not found:
@@ -184,13 +186,22 @@ def explain(job: Job) -> list[ConversionError]:
     return found
 
 
-def _imported(job: Job) -> tuple[ms_format.Table, bool, Check | None]:
-    """The model as tables, not optimized yet, whether the source had weights of float16, and what compares
-    the model with its source if that is asked for.
+@dataclass(frozen=True)
+class Kept:
+    """How the source stored weights: `halves`, some as float16; `scales` of those of 8 bits."""
+
+    halves: bool
+    scales: Sequence[Any]
+
+
+def _imported(job: Job) -> tuple[ms_format.Table, Kept, Check | None]:
+    """The model as tables, not optimized yet, how the source stored weights, and what compares the model with
+    its source if that is asked for.
     """
     if job.framework is FmkType.MSLITE:
         model = mslite.load(job.model_file, job.options.input_shape)
-        return model, False, FileCheck(model, job.options) if job.options.check else None
+        kept = Kept(False, integers.restore(model))
+        return model, kept, FileCheck(model, job.options) if job.options.check else None
     more: dict[str, Any] = {}
     if job.framework is FmkType.CAFFE:
         more["weight_file"] = job.weight_file
@@ -203,7 +214,7 @@ def _imported(job: Job) -> tuple[ms_format.Table, bool, Check | None]:
         raise NotAvailable("check: models that keep variables from run to run are not compared")
     writer = Writer(source)
     comparison = SourceCheck(source, job.options, job.model_file, writer) if job.options.check else None
-    return writer.run(RULES), source.halves, comparison
+    return writer.run(RULES), Kept(source.halves, source.scales), comparison
 
 
 def jobs(texts: Mapping[str, str], config_file: str = "") -> Iterator[Job]:

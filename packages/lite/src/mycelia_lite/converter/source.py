@@ -33,6 +33,7 @@ class Source:
     """A model of another framework as a graph of `mycelia.ops`; its weights are constants.
 
     `halves`: the file held weights as float16 for operators of float32; they are stored so again.
+    `scales`: of weights that were integers of 8 bits; they are stored so again.
     `states`: first values of variables that a model keeps from run to run. They are the last parameters of
     the graph, and its last outputs are what they are after a run.
     `fixed`: the node, in words, for which the model holds for these sizes of its inputs alone; "" for none.
@@ -45,3 +46,4 @@ class Source:
     halves: bool = False
     states: list[np.ndarray] = field(default_factory=list)
     fixed: str = ""
+    scales: list[np.ndarray] = field(default_factory=list)

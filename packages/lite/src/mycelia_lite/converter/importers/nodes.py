@@ -31,6 +31,7 @@ class NodeCall:
 
     unit = "node"
     fixed = False  # whether what it became holds for the sizes of its inputs alone
+    scales: Sequence[Any] = ()  # by which integers of 8 bits, constants, were multiplied, arrays
     same = False  # whether the pads of its windows follow from a size
 
     def __init__(self, kind: str, name: str) -> None:
@@ -105,6 +106,7 @@ class Nodes:
     def __init__(self, file: str) -> None:
         self.file = file
         self.count = 0  # so far, those of functions and branches included
+        self.scales: list[Any] = []  # by which weights of 8 bits were multiplied
         self.fixed = ""  # the first node that holds for the sizes of its inputs alone
 
     def run(
@@ -132,6 +134,7 @@ class Nodes:
             return [obstacles.UNKNOWN] * results
         try:
             found = compute()
+            self.scales.extend(call.scales)
             if call.fixed and not self.fixed:
                 self.fixed = f"{call.unit} '{call.name}' ({call.kind})"
             return found

@@ -92,7 +92,7 @@ class _Model:
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         graph = self.message.graph
-        self.nodes.fixed = ""
+        self.nodes.fixed, self.nodes.scales = "", []
         if graph.sparse_initializer:
             raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
         self._require_operators()
@@ -110,7 +110,8 @@ class _Model:
 
         names = [i.name for i in inputs], [o.name for o in graph.output]
         size = sum(w.nbytes for w in weights.values() if w is not obstacles.UNKNOWN)
-        return Source(captured(run, size), *names, FmkType.ONNX, fixed=self.nodes.fixed)
+        made = captured(run, size)
+        return Source(made, *names, FmkType.ONNX, fixed=self.nodes.fixed, scales=self.nodes.scales)
 
     def _weight(self, index: int) -> Any:
         try:

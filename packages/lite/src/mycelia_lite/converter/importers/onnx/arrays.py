@@ -303,13 +303,27 @@ def _pad(call, x, pads=None, value=None, axes=None):
         return _open_pad(call, x, begin, end, mode)
     for axis, (before, after) in enumerate(zip(begin, end)):
         if before or after:
-            places = np.arange(known_shape(call, x, (axis,))[axis])
+            n = known_shape(call, x, (axis,))[axis]
             call.fixed = True
+            if mode == "reflect" and 0 <= min(before, after) and max(before, after) < n:
+                x = _reflected(x, axis, n, before, after)
+                continue
+            places = np.arange(n)
             call.require_room(len(places) + max(before, 0) + max(after, 0))
             grown = np.pad(places, (max(before, 0), max(after, 0)), mode)
             kept = grown[max(-before, 0) : len(grown) - max(-after, 0)]
             x = ops.gather(x, ms.Tensor(kept), axis)
     return x
+
+
+def _reflected(x: Any, axis: int, n: int, before: int, after: int) -> Any:
+    """x, `n` long along the axis, between mirror images of its ends without the elements at the edges."""
+    parts = [x]
+    if before:
+        parts.insert(0, ops.flip(_part(x, axis, slice(1, before + 1)), (axis,)))
+    if after:
+        parts.append(ops.flip(_part(x, axis, slice(n - 1 - after, n - 1)), (axis,)))
+    return ops.cat(parts, axis)
 
 
 def _open_pad(call: Call, x: Any, begin: list[int], end: list[int], mode: str) -> Any:

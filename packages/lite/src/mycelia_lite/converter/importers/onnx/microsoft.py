@@ -8,6 +8,7 @@ import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.importers.onnx.calls import (
     cast,
+    known,
     operator,
     scalar,
     shape_of,
@@ -37,6 +38,8 @@ def _dynamic_lstm(
     for value, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
         if scale is None:
             raise call.fail("a scale of the weights is missing")
+        if (of_weights := known(scale)) is not None and known(value) is not None:
+            call.scales = [*call.scales, *of_weights.reshape(-1, 1)]  # each direction becomes an LSTM
         wide = cast(value, ms.int32)
         if zero is not None:
             wide = ops.sub(wide, cast(_each_direction(zero), ms.int32))

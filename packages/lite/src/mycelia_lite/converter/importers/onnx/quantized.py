@@ -12,6 +12,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,
+    known,
     known_shape,
     operator,
     positive_axis,
@@ -44,6 +45,8 @@ def _dequantize(call, x, scale, zero=None):
     """(x - zero) * scale, in the type of the scale."""
     if call.get("output_dtype", 0):
         raise call.attribute("output_dtype", "only the type of the scale is imported")
+    if known(x) is not None and known(scale) is not None:
+        call.scales = [known(scale)]
     exact = ms.float32 if x.dtype.is_floating else ms.int32  # float8 is read as float32
     wide = cast(x, exact)
     if zero is not None:
@@ -101,8 +104,14 @@ def _centered(x: Any, zero: Any, axis: int | None) -> Any:
     return ops.sub(wide, zero if len(shape) > 1 else ops.reshape(zero, ()))
 
 
+def _note_integers(call: Call, weight: Any) -> None:
+    if known(weight) is not None:
+        call.scales = [np.ones(1, np.float32)]
+
+
 def integer_product(call: Call, a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
     """The exact product of matrices of 8-bit integers in int32; zeros are one or one a row or column."""
+    _note_integers(call, b)
     left = _centered(a, a_zero, max(a.ndim - 2, 0))
     return ops.matmul(left, _centered(b, b_zero, b.ndim - 1))
 
@@ -132,12 +141,17 @@ def _factor(scale: Any, axis: int, rank: int) -> Any:
 @operator("ConvInteger")
 def _conv_integer(call, x, w, x_zero=None, w_zero=None):
     """Sums of products of 8-bit integers, exact in int32."""
+    return _convolved(call, x, x_zero, w, w_zero)
+
+
+def _convolved(call: Call, x: Any, x_zero: Any, w: Any, w_zero: Any) -> Any:
+    _note_integers(call, w)
     return convolved(call, _centered(x, x_zero, None), _centered(w, w_zero, 0))
 
 
 @operator("QLinearConv")
 def _quantized_conv(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias=None):
-    sums = convolved(call, _centered(x, x_zero, None), _centered(w, w_zero, 0))
+    sums = _convolved(call, x, x_zero, w, w_zero)
     if bias is not None:
         sums = ops.add(sums, along(bias, 1, x.ndim))
     factor = ops.div(ops.mul(x_scale, _factor(w_scale, 1, x.ndim)), y_scale)

@@ -95,7 +95,8 @@ class _Model:
 
         results = [name or info.name for (_, name), info in zip(entry.outputs, outputs)]
         graph = captured(run)
-        return Source(graph, names, results, FmkType.TFLITE, self.halves, states, self.nodes.fixed)
+        more = self.halves, states, self.nodes.fixed, self.nodes.scales
+        return Source(graph, names, results, FmkType.TFLITE, *more)
 
     # ---- what the file asks for
 

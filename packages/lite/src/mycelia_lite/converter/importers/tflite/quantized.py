@@ -30,6 +30,9 @@ def is_quantized(info: TensorInfo | None) -> bool:
 def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
     """The results of an operator on numbers, of which those of quantized tensors are integers."""
     tensors = [*call.inputs[: len(inputs)], *call.outputs]
+    call.scales = [
+        i.quantization.scale for i, v in zip(call.inputs, inputs) if is_quantized(i) and known(v) is not None
+    ]
     if entry.raw or not any(is_quantized(t) for t in tensors):
         return entry.function(call, *inputs)
     if call.kind in _MOVES and _one_scale(tensors):
@@ -116,6 +119,7 @@ def _product(call: Call, entry: Operator, inputs: list[Any], data: int, weight: 
         inputs[-1] = cast(inputs[-1], ms.float32)
     scales = of_data.scale.astype(np.float64) * of_weight.scale / out.quantization.scale[0]
     call.multiplier = ms.Tensor(scales.astype(np.float32))
+    call.scales = [*call.scales, call.multiplier.asnumpy()]  # a fusion may put it into the weights
     return entry.function(call, *inputs)
 
 
