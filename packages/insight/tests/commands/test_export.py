@@ -61,7 +61,7 @@ def contents(folder: Path) -> dict[str, dict]:
                         value = images.decode(data, one.dialect)[0].data
                     elif tag.kind == Kind.HISTOGRAM:
                         d = histograms.decode(data, one.dialect)
-                        value = np.stack([d.left, d.right, d.counts]).round(9).tolist()
+                        value = [[float(f"{x:.12g}") for x in part] for part in (d.left, d.right, d.counts)]
                     elif tag.kind == Kind.TENSOR:
                         value = tensors.decode(data, one.dialect).values.tolist()
                     elif tag.kind == Kind.TEXT:

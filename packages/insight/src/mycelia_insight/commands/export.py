@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import os
 import time
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ def export(
 ) -> None:
     """Write runs as TensorBoard's event files, or as tables with images, tensors and sounds as files."""
     from mycelia_insight.exchange import export as values
-    from mycelia_insight.exchange.output import Refused, new_folder, refuse_inside, warn
+    from mycelia_insight.exchange.output import Refused, new_folder, refuse_inside, told, warn
     from mycelia_insight.exchange.runs import opened, pattern
 
     if not os.path.isdir(summary_dir):
@@ -58,9 +57,9 @@ def export(
         typer.echo(f"Nothing was exported: {error}", err=True)
         raise typer.Exit(1) from None
     many = "s" if len(runs) > 1 else ""
-    typer.echo(f"{len(runs)} run{many} in {os.path.abspath(output)}: {_told(counts.kept) or 'no values'}")
+    typer.echo(f"{len(runs)} run{many} in {os.path.abspath(output)}: {told(counts.kept) or 'no values'}")
     if counts.left:
-        warn(f"left out, as {format.value} has no place for them: {_told(counts.left)}")
+        warn(f"left out, as {format.value} has no place for them: {told(counts.left)}")
 
 
 def _maker(format: Format):
@@ -83,7 +82,3 @@ def _maker(format: Format):
         Format.parquet: to_tables.ParquetTable,
     }
     return lambda folder, _seconds: to_tables.TablesWriter(folder, kinds[format])
-
-
-def _told(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} {name}{'s' * (n != 1)}" for name, n in sorted(counts.items()))

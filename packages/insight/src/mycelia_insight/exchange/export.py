@@ -15,7 +15,7 @@ from mycelia_insight.records.reading import message
 from mycelia_insight.records.wire import Broken
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.lineages import METRIC, USER, Lineages
-from mycelia_insight.runs.run import Entry, Points, Run, Tag
+from mycelia_insight.runs.run import Entry, Moment, Points, Run, Tag
 
 _LINEAGE = {
     Kind.TRAIN_LINEAGE, Kind.EVALUATION_LINEAGE, Kind.DATASET_GRAPH, Kind.USER_DEFINED, Kind.PARAMETERS,
@@ -29,19 +29,19 @@ class Writer:
         """Some points of a scalar, in their order."""
         return False
 
-    def image(self, tag: str, entry: Entry, sample: int, picture: images.Picture) -> bool:
+    def image(self, tag: str, at: Moment, sample: int, picture: images.Picture) -> bool:
         return False
 
-    def histogram(self, tag: str, entry: Entry, found: histograms.Distribution) -> bool:
+    def histogram(self, tag: str, at: Moment, found: histograms.Distribution) -> bool:
         return False
 
-    def tensor(self, tag: str, entry: Entry, found: tensors.Tensor) -> bool:
+    def tensor(self, tag: str, at: Moment, found: tensors.Tensor) -> bool:
         return False
 
-    def text(self, tag: str, entry: Entry, rows: list[list[str]]) -> bool:
+    def text(self, tag: str, at: Moment, rows: list[list[str]]) -> bool:
         return False
 
-    def sound(self, tag: str, entry: Entry, sample: int, data: bytes) -> bool:
+    def sound(self, tag: str, at: Moment, sample: int, data: bytes) -> bool:
         return False
 
     def graph(self, entry: Entry, data: bytes) -> bool:

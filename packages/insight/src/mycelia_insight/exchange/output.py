@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 import typer
@@ -71,3 +71,8 @@ def warn(text: str) -> None:
     """A line on the standard error; bytes of names that are no UTF-8 as `\\xNN`."""
     clean = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     typer.echo(f"[WARNING] {clean}", err=True)
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """Numbers of things: `3 images, 1 text`."""
+    return ", ".join(f"{n} {name}{'s' * (n != 1)}" for name, n in sorted(counts.items()))

@@ -16,7 +16,7 @@ from mycelia_insight.records.histograms import Distribution
 from mycelia_insight.records.images import Picture
 from mycelia_insight.records.lineage import Value
 from mycelia_insight.records.tensors import Tensor
-from mycelia_insight.runs.run import Entry, Points
+from mycelia_insight.runs.run import Moment, Points
 
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif"}
 # Columns of each table and their types; `wall_time` is in seconds since 1970.
@@ -143,36 +143,36 @@ class TablesWriter(Writer):
         self._table("scalars").add(tags, points.steps, points.times, points.values)
         return True
 
-    def image(self, tag: str, entry: Entry, sample: int, picture: Picture) -> bool:
+    def image(self, tag: str, at: Moment, sample: int, picture: Picture) -> bool:
         part = f"_{sample}" if sample else ""
         path = self._file(
-            "images", f"{file_name(tag)}_{entry.step}{part}", _ENDINGS[picture.media_type], picture.data
+            "images", f"{file_name(tag)}_{at.step}{part}", _ENDINGS[picture.media_type], picture.data
         )
-        return self._row("images", tag, entry, sample, picture.width, picture.height, path)
+        return self._row("images", tag, at, sample, picture.width, picture.height, path)
 
-    def histogram(self, tag: str, entry: Entry, found: Distribution) -> bool:
+    def histogram(self, tag: str, at: Moment, found: Distribution) -> bool:
         n = len(found.left)
-        ends = [entry.step] * n, [entry.time] * n
+        ends = [at.step] * n, [at.time] * n
         self._table("histograms").add([_clean(tag)] * n, *ends, found.left, found.right, found.counts)
         return True
 
-    def tensor(self, tag: str, entry: Entry, found: Tensor) -> bool:
-        path = self._file("tensors", f"{file_name(tag)}_{entry.step}", "npy", None)
+    def tensor(self, tag: str, at: Moment, found: Tensor) -> bool:
+        path = self._file("tensors", f"{file_name(tag)}_{at.step}", "npy", None)
         with open(os.path.join(self._folder, path), "wb") as file:
             np.save(file, found.values, allow_pickle=False)
         shape = "x".join(map(str, found.values.shape))
-        return self._row("tensors", tag, entry, found.dtype, shape, path)
+        return self._row("tensors", tag, at, found.dtype, shape, path)
 
-    def text(self, tag: str, entry: Entry, rows: list[list[str]]) -> bool:
+    def text(self, tag: str, at: Moment, rows: list[list[str]]) -> bool:
         for row, cells in enumerate(rows):
             for column, cell in enumerate(cells):
-                self._row("texts", tag, entry, row, column, cell)
+                self._row("texts", tag, at, row, column, cell)
         return True
 
-    def sound(self, tag: str, entry: Entry, sample: int, data: bytes) -> bool:
+    def sound(self, tag: str, at: Moment, sample: int, data: bytes) -> bool:
         part = f"_{sample}" if sample else ""
-        path = self._file("sounds", f"{file_name(tag)}_{entry.step}{part}", "wav", data)
-        return self._row("sounds", tag, entry, sample, path)
+        path = self._file("sounds", f"{file_name(tag)}_{at.step}{part}", "wav", data)
+        return self._row("sounds", tag, at, sample, path)
 
     def hyperparameters(self, values: dict[str, Value]) -> bool:
         self._table("hyperparameters").add(
@@ -189,9 +189,9 @@ class TablesWriter(Writer):
             self._tables[name] = self._make(os.path.join(self._folder, name), TABLES[name])
         return self._tables[name]
 
-    def _row(self, table: str, tag: str, entry: Entry, *values: str | int) -> bool:
+    def _row(self, table: str, tag: str, at: Moment, *values: str | int) -> bool:
         rest = [[_clean(one) if isinstance(one, str) else one] for one in values]
-        self._table(table).add([_clean(tag)], [entry.step], [entry.time], *rest)
+        self._table(table).add([_clean(tag)], [at.step], [at.time], *rest)
         return True
 
     def _file(self, kind: str, name: str, ending: str, data: bytes | None) -> str:

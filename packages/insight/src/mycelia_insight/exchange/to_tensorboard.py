@@ -15,7 +15,7 @@ from mycelia_insight.records.images import Picture
 from mycelia_insight.records.lineage import Value
 from mycelia_insight.records.tensors import Tensor
 from mycelia_insight.runs.kinds import Dialect
-from mycelia_insight.runs.run import Entry, Points
+from mycelia_insight.runs.run import Entry, Moment, Points
 
 _COLOURS = 3  # channels of images; a PNG tells its own
 
@@ -37,31 +37,31 @@ class TensorBoardWriter(Writer):
         )
         return True
 
-    def image(self, tag: str, entry: Entry, sample: int, picture: Picture) -> bool:
+    def image(self, tag: str, at: Moment, sample: int, picture: Picture) -> bool:
         head = field(1, picture.height) + field(2, picture.width) + field(3, _COLOURS)
         name = f"{tag}/{sample}" if sample else tag
-        return self._put(name, entry, tensorboard.image(head + field(4, picture.data)))
+        return self._put(name, at, tensorboard.image(head + field(4, picture.data)))
 
-    def histogram(self, tag: str, entry: Entry, found: Distribution) -> bool:
-        return self._put(tag, entry, tensorboard.histogram(found.left, found.right, found.counts))
+    def histogram(self, tag: str, at: Moment, found: Distribution) -> bool:
+        return self._put(tag, at, tensorboard.histogram(found.left, found.right, found.counts))
 
-    def tensor(self, tag: str, entry: Entry, found: Tensor) -> bool:
-        return self._put(tag, entry, tensorboard.tensor(found.values))
+    def tensor(self, tag: str, at: Moment, found: Tensor) -> bool:
+        return self._put(tag, at, tensorboard.tensor(found.values))
 
-    def text(self, tag: str, entry: Entry, rows: list[list[str]]) -> bool:
+    def text(self, tag: str, at: Moment, rows: list[list[str]]) -> bool:
         is_table = len(rows) > 1 or any(len(row) != 1 for row in rows)
         sizes = [len(rows), len(rows[0]) if rows else 0] if is_table else [1]
         shape = b"".join(field(2, field(1, n)) for n in sizes)
         cells = b"".join(text(8, cell) for row in rows for cell in row)
-        return self._put(tag, entry, tensorboard.plugin("text", field(1, 7) + field(2, shape) + cells))
+        return self._put(tag, at, tensorboard.plugin("text", field(1, 7) + field(2, shape) + cells))
 
-    def sound(self, tag: str, entry: Entry, sample: int, data: bytes) -> bool:
+    def sound(self, tag: str, at: Moment, sample: int, data: bytes) -> bool:
         # Number of the sample and an empty label: [1, 2] texts.
         shape = field(2, field(1, 1)) + field(2, field(1, 2))
         name = f"{tag}/{sample}" if sample else tag
         return self._put(
             name,
-            entry,
+            at,
             tensorboard.plugin("audio", field(1, 7) + field(2, shape) + field(8, data) + text(8, "")),
         )
 
@@ -78,7 +78,7 @@ class TensorBoardWriter(Writer):
     def close(self) -> None:
         self._file.close()
 
-    def _put(self, tag: str, entry: Entry, content: bytes) -> bool:
-        event = double(1, entry.time) + field(2, entry.step) + field(5, value(tag, content))
+    def _put(self, tag: str, at: Moment, content: bytes) -> bool:
+        event = double(1, at.time) + field(2, at.step) + field(5, value(tag, content))
         self._file.write(framed(event))
         return True

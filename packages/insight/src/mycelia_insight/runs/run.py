@@ -45,11 +45,17 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Where a value that is no scalar lies: `size` bytes at `offset` of a file."""
+class Moment:
+    """When a value was recorded; the time is in seconds since 1970."""
 
     step: int
     time: float
+
+
+@dataclass(frozen=True)
+class Entry(Moment):
+    """Where a value that is no scalar lies: `size` bytes at `offset` of a file."""
+
     source: str
     dialect: Dialect
     offset: int
@@ -175,6 +181,10 @@ class Run:
         """Whose messages the file of a value has."""
         found = (Dialect(kind) for path, _, kind, *_ in self._index.sources() if path == entry.source)
         return next(found, Dialect.UNKNOWN)
+
+    def dialects(self) -> set[Dialect]:
+        """Whose messages the run's files have."""
+        return {Dialect(kind) for _, _, kind, *_ in self._index.sources()}
 
     def broken(self) -> list[tuple[str, int, list[tuple[int, str]]]]:
         """(file, number of broken records, (offset, what) of the first ones) of files that have such."""
