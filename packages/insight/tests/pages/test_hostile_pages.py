@@ -46,6 +46,7 @@ SHOWN = {
     "/train-manage/histogram": ["histogram"],
     "/train-manage/image": ["image"],
     "/train-manage/tensor": ["tensor"],
+    "/train-manage/embedding": ["tensor", "column", "label", "vectors"],
     "/train-manage/text": ["text", "words", "cell"],
     "/train-manage/audio": ["audio"],
     "/train-manage/graph": ["node", "graph"],
@@ -94,6 +95,11 @@ def hostile_runs(base: Path) -> None:
     bad[14] ^= 255
     written.rename(run / f"{evil('file')}.events.summary.1700000000.0.host_MS").open("ab").write(bad)
     (run / f"{evil('graph')}.pb").write_bytes(graph)
+    (run / "metadata.tsv").write_text(f"{evil('column')}\tb\n{evil('label')}\tc\nx\ty\n")
+    config = f'embeddings {{ tensor_name: "{evil("vectors")}" tensor_path: "x.tsv" }}'.replace(
+        "\"'>", "\\\"'>"
+    )
+    (run / "projector_config.pbtxt").write_text(config)
     board = [
         told(evil("text"), "text", tensorflow(7, [], field(8, evil("words"))), 1),
         told(evil("text"), "text", tensorflow(7, [1, 2], field(8, evil("cell")), field(8, "| a | b |")), 2),

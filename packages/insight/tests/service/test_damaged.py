@@ -119,7 +119,16 @@ def make_lineage(folder: Path) -> None:
     lineage_run(folder, 0.1, 0.3, "Adam", 0.7, note="x", size=1)
 
 
-MAKERS = {f.__name__: f for f in (make_mindspore, make_media, make_board, make_lineage)}
+def make_projector(folder: Path) -> None:
+    write(folder, [framed(event(1, 1.0, field(5, field(1, field(1, "loss") + single(3, 1.0)))))])
+    (folder / "projector_config.pbtxt").write_text(
+        'embeddings { tensor_name: "words" tensor_path: "tensors.tsv" metadata_path: "labels.tsv" }\n'
+    )
+    (folder / "tensors.tsv").write_text("".join(f"{i}\t{i * i}\t{-i}\n" for i in range(9)))
+    (folder / "labels.tsv").write_text("".join(f"word {i}\n" for i in range(9)))
+
+
+MAKERS = {f.__name__: f for f in (make_mindspore, make_media, make_board, make_lineage, make_projector)}
 
 
 def frames(data: bytes) -> list[bytes]:
@@ -155,7 +164,7 @@ def damage(folder: Path, rng: random.Random) -> None:
     for path in folder.iterdir():
         path.chmod(0o600)
         data = path.read_bytes()
-        if rng.random() < 0.15:
+        if "events" not in path.name or rng.random() < 0.15:
             data = damaged(data, rng)
         else:
             share = rng.choice((0.1, 0.5, 1))
@@ -218,12 +227,14 @@ def values_for(service: Service) -> dict[str, list[str]]:
     status, body = service.get(f"{OWN}/runs/run/graphs")
     rows = [row for kind in tags.values() for row in kind]
     names = sorted({row["tag"] for row in rows})
+    vectors = json.loads(service.get(f"{OWN}/runs/run/embeddings")[1])["embeddings"]
     return {
         "run": ["run"], "train_id": ["./run"], "tag": names or ["none"], "kind": ["image", "audio"],
         "tensor": ["false", "true"], "step": ["", *sorted({str(row["first_step"]) for row in rows})[:2]],
         "graph": ["", *[one["id"] for one in json.loads(body)["graphs"]]], 
         "open": nodes or [""], "name": nodes or ["x"],
         "text": ["o"], "search": ["o"], "detail": ["stats", "data", "histogram"], "dims": ["", "[:, :]"],
+        "embedding": [one["id"] for one in vectors] or ["tensor:x"], "metric": ["", "cosine"],
         "plugin_name": ["scalar"], "sample": ["", "1"], "target": [""], "query": ["", "loss < 1"],
     }  # fmt: skip
 
@@ -282,6 +293,7 @@ def test_whole_folders_are_answered(tmp_path, maker):
         "make_media": ["scalars", "image", "histograms", "tensor"],
         "make_board": ["texts", "audio", "image", "histograms", "tensor", "graphs/search", "graphs/node"],
         "make_lineage": ["scalars", "pipelines"],
+        "make_projector": ["embeddings/labels", "embeddings/points", "embeddings/graph"],
     }[maker]
     assert right >= common | {f"{OWN}/runs/run/{name}" for name in expected}
     if maker == "make_mindspore":

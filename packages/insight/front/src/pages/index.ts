@@ -24,6 +24,7 @@ export const runPages: RunPage[] = [
   { path: "/train-manage/tensor", title: { en: "Tensors", zh: "张量" }, kinds: ["tensor"], load: () => import("./Tensors.svelte") },
   { path: "/train-manage/text", title: { en: "Texts", zh: "文本" }, kinds: ["text"], load: () => import("./Texts.svelte") },
   { path: "/train-manage/audio", title: { en: "Sounds", zh: "音频" }, kinds: ["audio"], load: () => import("./Sounds.svelte") },
+  { path: "/train-manage/embedding", title: { en: "Embeddings", zh: "嵌入" }, kinds: ["tensor", "projector"], load: () => import("./Embeddings.svelte") },
   { path: "/train-manage/graph", title: { en: "Graph", zh: "计算图" }, kinds: ["graph"], load: () => import("./Graph.svelte") },
   { path: "/train-manage/data-map", title: { en: "Data pipeline", zh: "数据图" }, kinds: ["dataset_graph"], load: () => import("./DataMap.svelte") },
 ];

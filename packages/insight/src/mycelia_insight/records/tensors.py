@@ -57,6 +57,20 @@ def strings(message: bytes | memoryview) -> tuple[tuple[int, ...], list[bytes]]:
     return tuple(shape), found
 
 
+def shape_of(begin: bytes, dialect: Dialect) -> tuple[int, ...]:
+    """The shape that the begin of a message tells; what comes behind its shape need not be there."""
+    shape: list[int] = []
+    try:
+        for number, kind, value in fields(begin):
+            if dialect == Dialect.TENSORBOARD:
+                shape += _shape(value) if number == 2 and kind == BYTES else []
+            elif number == 1:
+                shape += varints([value]).tolist()
+    except Broken:
+        pass  # cut off
+    return tuple(shape)
+
+
 def _mindspore(message: bytes) -> Tensor:
     shape, parts, dtype = [], [], 0
     for number, kind, value in fields(message):

@@ -168,12 +168,15 @@ class Run:
         sources = [(path, Dialect(dialect)) for path, _, dialect, _, _ in self._index.sources()]
         return [Entry(step, time, *sources[number], *rest) for step, time, number, *rest in found]
 
-    def read(self, entry: Entry) -> bytes:
-        """The message of a value.  Errors: OSError; ValueError if the file is shorter than it was."""
+    def read(self, entry: Entry, most: int | None = None) -> bytes:
+        """The message of a value, or its first `most` bytes.  Errors: OSError; ValueError if the file is
+        shorter than it was.
+        """
+        size = entry.size if most is None else min(most, entry.size)
         with open(entry.source, "rb") as file:
             file.seek(entry.offset)
-            data = file.read(entry.size)
-        if len(data) != entry.size:
+            data = file.read(size)
+        if len(data) != size:
             raise ValueError(f"{entry.source} is shorter than when it was read")
         return data
 

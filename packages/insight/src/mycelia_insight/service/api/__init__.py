@@ -8,10 +8,20 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 from mycelia_insight.runs.library import Library
-from mycelia_insight.service.api import files, graphs, histograms, lineages, runs, scalars, tensors, texts
+from mycelia_insight.service.api import (
+    embeddings,
+    files,
+    graphs,
+    histograms,
+    lineages,
+    runs,
+    scalars,
+    tensors,
+    texts,
+)
 from mycelia_insight.service.endpoints import Table
 
-_TOPICS = (lineages, runs, scalars, files, histograms, tensors, texts, graphs)
+_TOPICS = (lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings)
 
 
 def routes(library: Library) -> Sequence[BaseRoute]:

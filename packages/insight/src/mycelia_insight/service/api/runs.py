@@ -9,6 +9,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from mycelia_insight.runs.embeddings import CONFIG, has_projector
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run, Tag
@@ -31,7 +32,10 @@ def add(table: Table, library: Library) -> None:
 
     @table.get("/runs/{run:path}/tags", RUN)
     def tags(_request: Request, run: str) -> dict:
-        """Tags of a run by their kinds, and broken records of its files."""
+        """Tags of a run by their kinds, and broken records of its files.
+
+        The configuration of TensorBoard's projector, a file, stands under `projector`.
+        """
         found = run_of(library, run)
         kinds: dict[str, list[dict]] = {}
         for tag in found.tags():
@@ -40,6 +44,10 @@ def add(table: Table, library: Library) -> None:
                 "first_time": tag.first_time, "last_time": tag.last_time,
                 **({"last_value": number(tag.last_value)} if tag.kind == Kind.SCALAR else {}),
             })  # fmt: skip
+        if has_projector(found):
+            kinds["projector"] = [
+                {"tag": CONFIG, "count": 1, "first_step": 0, "last_step": 0, "first_time": 0, "last_time": 0}
+            ]
         broken = [
             {"file": path, "records": count, "first": [{"offset": at, "what": what} for at, what in first]}
             for path, count, first in found.broken()
@@ -79,6 +87,8 @@ def _row(run: Run, tags: list[Tag]) -> dict:
     counts: dict[str, int] = {}
     for tag in tags:
         counts[tag.kind.name.lower()] = counts.get(tag.kind.name.lower(), 0) + 1
+    if has_projector(run):
+        counts["projector"] = 1
     return {
         "run": name_of(run.id),
         "created": min((tag.first_time for tag in tags), default=0),
