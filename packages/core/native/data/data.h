@@ -1,5 +1,5 @@
-// mycelia.engine._data: image transforms of the dataset pipeline on 8-bit pixels, checksums and pieces of its files. No Python in here but
-// in module.cc.
+// mycelia.engine._data: image transforms of the dataset pipeline on 8-bit pixels, checksums and pieces of its files,
+// histograms of what a training records. No Python in here but in *module.cc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +83,18 @@ struct ReadResult {
   int error;
 };
 ReadResult read_pieces(int fd, const int64_t* begins, const int64_t* sizes, size_t count, uint8_t* out);
+
+// What there is in an array: finite values, their least and greatest and their sum, 0 without any, and the others.
+struct Extent {
+  size_t finite = 0, nan = 0, positive = 0, negative = 0;
+  double low = 0, high = 0, sum = 0;
+};
+template <class T>
+Extent extent(const T* values, size_t n);
+
+// How many values lie in each of `count` buckets between rising edges [count + 1], the last with its right one, as the
+// fields 1 (left 1, width 2, count 3) of a message.
+template <class T>
+std::string buckets(const T* values, size_t n, const T* edges, size_t count);
 
 }  // namespace mycelia::data

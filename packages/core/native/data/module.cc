@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <string>
 
 namespace mycelia::data {
 
@@ -201,7 +202,60 @@ PyObject* read_pieces_of(PyObject*, PyObject* args) {
   return PyLong_FromSize_t(result.whole);
 }
 
+// Calls `body(values, n)` with the elements of a C-contiguous array of numbers; false with an error set for others.
+template <class Body>
+bool with_numbers(PyObject* object, Body&& body) {
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
+  if (!PyArray_Check(object) || !PyArray_ISCARRAY_RO(a)) {
+    PyErr_SetString(PyExc_TypeError, "a contiguous array is needed");
+    return false;
+  }
+  const auto call = [&](auto zero) { return body(static_cast<const decltype(zero)*>(PyArray_DATA(a)), static_cast<size_t>(PyArray_SIZE(a))); };
+  const auto ints = [&](bool is_signed) {
+    switch (PyArray_ITEMSIZE(a)) {
+      case 1: return is_signed ? call(int8_t{}) : call(uint8_t{});
+      case 2: return is_signed ? call(int16_t{}) : call(uint16_t{});
+      case 4: return is_signed ? call(int32_t{}) : call(uint32_t{});
+      default: return is_signed ? call(int64_t{}) : call(uint64_t{});
+    }
+  };
+  if (PyArray_TYPE(a) == NPY_FLOAT) return call(float{});
+  if (PyArray_TYPE(a) == NPY_DOUBLE) return call(double{});
+  if (PyArray_ISINTEGER(a)) return ints(PyArray_ISSIGNED(a));
+  PyErr_SetString(PyExc_TypeError, "integers, float32 or float64 are needed");
+  return false;
+}
+
+// extent(values)
+PyObject* extent_of(PyObject*, PyObject* object) {
+  Extent e;
+  if (!with_numbers(object, [&](auto* values, size_t n) { return unlocked([&] { e = extent(values, n); }) != nullptr; })) return nullptr;
+  return Py_BuildValue("nnnnddd", e.finite, e.nan, e.positive, e.negative, e.low, e.high, e.sum);
+}
+
+// buckets(values, edges)
+PyObject* buckets_of(PyObject*, PyObject* args) {
+  PyObject *values_object, *edges_object;
+  if (!PyArg_ParseTuple(args, "OO", &values_object, &edges_object)) return nullptr;
+  PyArrayObject *a = reinterpret_cast<PyArrayObject*>(values_object), *b = reinterpret_cast<PyArrayObject*>(edges_object);
+  if (!PyArray_Check(values_object) || !PyArray_Check(edges_object) || !PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(b)) ||
+      !PyArray_ISCARRAY_RO(b) || PyArray_NDIM(b) != 1 || PyArray_SIZE(b) < 2)
+    return PyErr_Format(PyExc_TypeError, "buckets: edges must be an array [n > 1] of the dtype of the values");
+  const size_t count = static_cast<size_t>(PyArray_SIZE(b)) - 1;
+  std::string found;
+  const auto body = [&](auto* values, size_t n) {
+    return unlocked([&] { found = buckets(values, n, static_cast<decltype(values)>(PyArray_DATA(b)), count); }) != nullptr;
+  };
+  if (!with_numbers(values_object, body)) return nullptr;
+  return PyBytes_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size()));
+}
+
 PyMethodDef functions[] = {
+    {"extent", extent_of, METH_O,
+     "extent(values): (finite, NaN, infinite, minus infinite) counts of a contiguous array and (least, greatest, sum) of the finite."},
+    {"buckets", buckets_of, METH_VARARGS,
+     "buckets(values, edges): fields 1 of a histogram's message, {1: left, 2: width, 3: count}; edges rise, the last bucket has its\n"
+     "right one, what lies outside is not counted."},
     {"read_pieces", read_pieces_of, METH_VARARGS,
      "read_pieces(fd, begins, sizes, out): fill `out` (uint8) with pieces of a file, one behind the other; how many there were\n"
      "before the end of the file."},
@@ -215,7 +269,7 @@ PyMethodDef functions[] = {
      "resized, mirrored (x, y) and looked up, in `out` if that has its shape and dtype; None for a JPEG that is damaged."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._data", "Image transforms, checksums and reading for the dataset pipeline.", -1, functions, nullptr,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._data", "Image transforms, checksums and reading for the dataset pipeline, histograms of records.", -1, functions, nullptr,
                           nullptr, nullptr, nullptr};
 
 }  // namespace

@@ -1,5 +1,6 @@
 """Event files: their records, values and the collector that writes them."""
 
+import io
 import json
 import struct
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, dataset, nn
+from mycelia.engine import _data
 from mycelia.engine.base.wire import fields
 from mycelia.engine.ops.control_flow import summary_sink
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
@@ -18,6 +20,7 @@ from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.events import crc32c
 from mycelia.train.summary.lineage import DatasetGraph
 from mycelia.train.summary.values import bucket_count, canvas, histogram
+from mycelia.train.summary.values import value as value_message
 
 
 def bitwise_crc(data: bytes) -> int:
@@ -339,6 +342,73 @@ def test_png_of_one_pixel_can_be_read():
     data = png(np.array([[[1, 2, 3]]], np.uint8))
     body = data[data.index(b"IDAT") + 4 : data.index(b"IEND") - 8]
     assert zlib.decompress(body) == b"\0\1\2\3"
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_png_is_grey_or_has_colours(channels):
+    from mycelia.train.summary.events import png
+
+    pixels = np.random.default_rng(0).integers(0, 4, (9, 300, channels), dtype=np.uint8)
+    data = png(pixels)
+    assert data[25] == {1: 0, 3: 2}[channels]
+    Image = pytest.importorskip("PIL.Image")
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))).reshape(pixels.shape), pixels)
+
+
+def reference_buckets(values):
+    """Counts and edges by NumPy."""
+    finite = values[np.isfinite(values)]
+    low, high = float(finite.min()), float(finite.max())
+    low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
+    bounds = np.linspace(low, high, bucket_count(finite.size) + 1, dtype=values.dtype)
+    return np.histogram(finite, bounds)
+
+
+@pytest.mark.parametrize("kind", [*"bhilBHILfd", "grid", "tiny", "odd"])
+def test_histograms_are_those_of_numpy(kind):
+    """Any numbers: of each dtype, on the edges themselves, denormal, with some that are not finite."""
+    random = np.random.default_rng(len(kind) * 256 + ord(kind[0]))
+    for _ in range(60):
+        n = int(random.integers(1, 2500))
+        values = random.standard_normal(n) * 10.0 ** random.integers(-5, 2)
+        if kind == "grid":
+            values = np.round(values * 8) / 8
+        elif kind == "tiny":
+            values = (random.standard_normal(n) * 1e-44).astype(np.float32)
+        elif kind == "odd":
+            values = random.choice([0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 5e-324, 1e300], n)
+            values[0] = 1e300
+        elif kind not in "fd":
+            bounds = np.iinfo(np.dtype(kind))
+            values = random.integers(max(bounds.min, -100), min(bounds.max, 120), n).astype(kind)
+        else:
+            values = values.astype(kind)
+        found = summary_pb2.Summary.FromString(value_message("h", histogram(values))).value[0].histogram
+        counts, edges = reference_buckets(values)
+        finite = values[np.isfinite(values)]
+        assert [b.count for b in found.buckets] == counts.tolist()
+        assert [b.left for b in found.buckets] == edges[:-1].tolist()
+        assert (found.min, found.max) == (finite.min(), finite.max())
+        assert found.sum == pytest.approx(
+            finite.sum(dtype=np.float64), rel=1e-9, abs=1e-9 * np.abs(finite.astype(float)).sum()
+        )
+        odd = [np.count_nonzero(test(values)) for test in (np.isnan, np.isposinf, np.isneginf)]
+        assert [found.nan_count, found.pos_inf_count, found.neg_inf_count] == odd
+
+
+@pytest.mark.parametrize(
+    ("values", "edges", "error"),
+    [
+        (np.zeros(3), np.zeros(1), TypeError),
+        (np.zeros(3), np.zeros(3, np.float32), TypeError),
+        (np.zeros(3, complex), np.zeros(3, complex), TypeError),
+        (np.zeros((4, 4))[:, 1], np.zeros(3), TypeError),
+        ([1.0], np.zeros(3), TypeError),
+    ],
+)
+def test_buckets_refuse_other_arrays(values, edges, error):
+    with pytest.raises(error):
+        _data.buckets(values, edges)
 
 
 @pytest.mark.parametrize(

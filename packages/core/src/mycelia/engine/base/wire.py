@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _UINT64 = (1 << 64) - 1
+_ONE_BYTE = [bytes([value]) for value in range(0x80)]
 _FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
 
 
@@ -63,6 +64,8 @@ def signed(value: int) -> int:
 
 def varint(value: int) -> bytes:
     """`value` (int64 or uint64) as a varint."""
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
     value &= (1 << 64) - 1
     out = bytearray()
     while value >= 0x80:
