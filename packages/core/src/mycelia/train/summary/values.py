@@ -36,7 +36,9 @@ def canvas(batch: np.ndarray) -> np.ndarray | None:
         if low < 0 or high > 1:
             low, values = np.float64(low), values.astype(np.float64)
             values = (values - low) / (high - low + 1)
-        batch = np.multiply(values, 255, dtype=np.float64).astype(np.uint8)
+        values = values.astype(np.float64)
+        values *= 255
+        batch = values.astype(np.uint8)
     columns = min(n, _IMAGES_PER_ROW)
     rows = -(-n // _IMAGES_PER_ROW)
     if n < rows * columns:  # places without an image are black
