@@ -94,6 +94,14 @@ def model(nodes, inputs, outputs, weights=None, opset=17):
     )
 
 
+def places(start, end, step, n):
+    """The places of n that Slice names, by ONNX: back from before the first place is from there."""
+    start, end = (at + n if at < 0 else at for at in (start, end))
+    if step > 0:
+        return np.arange(min(max(start, 0), n), min(max(end, 0), n), step)
+    return np.arange(min(max(start, 0), n - 1), min(max(end, -1), n - 1), step) if n else np.arange(0)
+
+
 def write(path, message) -> str:
     path.write_bytes(message.SerializeToString())
     return str(path)

@@ -3,6 +3,7 @@ what converters are known to get wrong."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from mycelia_lite.converter import ConversionError
 from mycelia_lite.converter.importers import onnx
 
-from .onnx_models import model, node, run, write
+from .onnx_models import converted, model, node, places, run, write
 
 
 def f32(*values):
@@ -205,6 +206,35 @@ def test_resize_takes_sizes_and_axes(tmp_path):
 
 
 # ---- shapes and indices ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_every_slice_of_an_axis(tmp_path, n):
+    """Constants, and data that the runtime reads, which it does for one file."""
+    x = np.arange(n, dtype=np.float32)
+    least = -(2**31) + 1
+    cases = list(
+        itertools.product(
+            (least, -4, -3, -1, 0, 1, 2, 4), (least, -4, -1, 0, 2, 4, 2**31 - 1), (1, 2, -1, -2)
+        )
+    )
+    one = ("int64", (1,))
+    inputs = {"x": ("float32", ("n",)), "a": one, "b": one, "c": one}
+    late = converted(
+        tmp_path, model([node("Slice", "x a b axis c", "y")], inputs, "y", {"axis": np.array([0])})
+    )
+    nodes = [node("Slice", f"x a{i} b{i} axis c{i}", f"y{i}") for i in range(len(cases))]
+    weights = {f"{k}{i}": np.array([v]) for i, case in enumerate(cases) for k, v in zip("abc", case)}
+    outputs = " ".join(f"y{i}" for i in range(len(cases)))
+    for shape in ((n,), ("n",)):
+        early = converted(
+            tmp_path, model(nodes, {"x": ("float32", shape)}, outputs, weights | {"axis": np.array([0])})
+        )
+        for case, found in zip(cases, early(x), strict=True):
+            np.testing.assert_array_equal(found, x[places(*case, n)], str(case))
+    for case in cases:
+        found = late(x, *(np.array([v]) for v in case))[0]
+        np.testing.assert_array_equal(found, x[places(*case, n)], str(case))
 
 
 def test_slices_from_the_back(tmp_path):

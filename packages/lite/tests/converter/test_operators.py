@@ -390,3 +390,14 @@ def test_an_index_beyond_the_end_is_told(tmp_path):
     path = model_of(tmp_path / "g.ms", Table("Gather"), CUBE.shape, (1, 3, 4), int32(2), int32(0))
     with pytest.raises(RuntimeError, match="index 2"):
         run(path, CUBE)
+
+
+@pytest.mark.parametrize("limits", [{}, {"nan": 1.5, "posinf": 2.5, "neginf": -3.5}])
+def test_numbers_in_place_of_nan(tmp_path, limits):
+    x = np.array([[np.nan, np.inf, -np.inf, 0.0, -7.5]], np.float32)
+    compare(Function(lambda x: ops.nan_to_num(x, **limits)), tmp_path, [x])
+
+
+def test_sums_of_exponentials(tmp_path):
+    x = np.array([[1.0, 2.0], [-np.inf, -np.inf], [1000.0, 999.0]], np.float32)
+    compare(Function(lambda x: ops.logsumexp(x, 1)), tmp_path, [x])

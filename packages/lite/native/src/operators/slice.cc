@@ -153,7 +153,8 @@ OPERATOR(StridedSlice) {  // x, begin, end, strides; or x, begin, end, axes, str
       if (at < 0 || at >= n) p.fail(kOperatorAttribute, "place " + std::to_string(begin[i]) + " is not in axis " + std::to_string(axis) + " of " + text_of(type));
       from.v[axis] = at, count.v[axis] = 1, gone[axis] = true;
     } else {
-      place(n, begin[i], end[i], s, marked(kStridedSlice_begin_mask, i), marked(kStridedSlice_end_mask, i), &from.v[axis], &count.v[axis]);
+      const int64_t first = named && s < 0 ? std::max(begin[i], -n) : begin[i];  // ONNX counts from the first place then, Python not
+      place(n, first, end[i], s, marked(kStridedSlice_begin_mask, i), marked(kStridedSlice_end_mask, i), &from.v[axis], &count.v[axis]);
       step.v[axis] = count.v[axis] > 1 ? s : 1;
     }
   }

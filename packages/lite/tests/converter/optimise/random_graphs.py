@@ -159,6 +159,12 @@ class Graph:
         more = [net.weights(shape[-1])] if self.random.random() < 0.7 else []
         self.add(net("ScaleFusion", x, net.weights(shape[-1]), *more, axis=len(shape) - 1), shape)
 
+    def step_each(self, net, x, shape):
+        """A factor and a summand for each index of an axis."""
+        axis = int(self.random.integers(len(shape)))
+        each = [n if i == 0 else 1 for i, n in enumerate(shape[axis:])]
+        self.add(net("AddFusion", net("MulFusion", x, net.weights(*each)), net.weights(*each)), shape)
+
     def step_batch_norm(self, net, x, shape):
         parameters = [net.weights(shape[-1]) for _ in range(3)]
         variance = net.constant(0.5 + np.abs(self.random.normal(size=shape[-1])).astype(np.float32))

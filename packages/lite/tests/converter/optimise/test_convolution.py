@@ -182,6 +182,15 @@ def test_mul_add_of_other_axes_stays(factor, summand):
     check(net, y, "MulAddFusion", fires=0)
 
 
+@pytest.mark.parametrize(
+    "factor, summand", [((4, 1), (4, 1)), ((4, 1), (4,)), ((4,), (4, 1)), ((4, 1, 1), (4,))]
+)
+def test_mul_add_of_an_axis_as_long_as_the_last_stays(factor, summand):
+    net = Net()
+    y = net("AddFusion", net("MulFusion", net.input(4, 4, 4), net.weights(*factor)), net.weights(*summand))
+    check(net, y, "MulAddFusion", fires=0)
+
+
 def test_scale_of_a_scale():
     net = Net()
     y = net("ScaleFusion", net.input(2, 3), net.weights(3), net.weights(3), axis=1)

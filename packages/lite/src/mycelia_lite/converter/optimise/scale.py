@@ -61,8 +61,8 @@ def per_channel(graph: FileGraph, data: int, other: int) -> np.ndarray | None:
     array, shape = graph.float_constant(other), graph.shape(data)
     if array is None or not array.size or not shape or shape[-1] < 1 or not graph.keeps_shape(data, other):
         return None
-    if array.size not in (1, shape[-1]) or array.shape[-1:] not in ((), (1,), shape[-1:]):
-        return None
+    if array.size != 1 and (array.shape[-1:] != shape[-1:] or array.size != shape[-1]):
+        return None  # such as [C, 1], which lies along another axis
     return np.ascontiguousarray(np.broadcast_to(array.reshape(-1), shape[-1:]))
 
 

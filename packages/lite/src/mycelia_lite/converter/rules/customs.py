@@ -36,6 +36,32 @@ def _elementwise(w: Writer, node: Node) -> None:
     w.emit(node.outputs[0], custom(node.op.name), [w.first(v) for v in node.inputs])
 
 
+@rule("nan_to_num")
+def _nan_to_num(w: Writer, node: Node) -> None:
+    x, y = node.inputs[0], node.outputs[0]
+    if not x.type.dtype.is_floating:
+        w.alias(y, w.first(x))
+        return
+    dtype = np.dtype(x.type.dtype.np)
+    limits = np.finfo(dtype)
+    given = (node.attrs[name] for name in ("nan", "posinf", "neginf"))
+    nan, high, low = (d if v is None else v for v, d in zip(given, (0, limits.max, limits.min)))
+    tensor = source = w.first(x)
+    for found, number in ((np.nan, nan), (np.inf, high), (-np.inf, low)):
+        mask, read = (
+            (custom("isnan"), []) if found != found else (Table("Equal"), [w.constant(dtype.type(found))])
+        )
+        inputs = [
+            w.step(mask, [source, *read], np.bool_, x.type.shape),
+            w.constant(dtype.type(number)),
+            tensor,
+        ]
+        if found == -np.inf:
+            w.emit(y, Table("Where"), inputs)
+        else:
+            tensor = w.step(Table("Where"), inputs, x.type, x.type.shape)
+
+
 @rule("det", "cumprod", "tril", "triu", "sort")
 def _with_numbers(w: Writer, node: Node) -> None:
     w.emit_all(node.outputs, custom(node.op.name, **node.attrs), [w.first(v) for v in node.inputs])

@@ -242,7 +242,7 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
     for axis, start, end, step in zip(axes, starts, ends, steps):
         axis = positive_axis(call, axis, x.ndim)
         if all(map(is_number, (shape[axis], start, end))):
-            places = range(*slice(start, end, step).indices(shape[axis]))
+            places = _places(start, end, step, shape[axis])
             begin[axis], size[axis], stride[axis] = places.start if places else 0, len(places), step
             whole = start == 0 and step == 1 and end >= _END
             if known(x) is None and not whole and (start < 0 or end < 0 or step < 0 or end > shape[axis]):
@@ -250,17 +250,28 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
             continue
         if not is_number(step):
             raise call.fail("a step that is an open size: give inputShape")
-        x, begin[axis], size[axis], stride[axis] = open_slice(call, x, axis, start, end, step)
+        x, begin[axis], size[axis], stride[axis] = open_slice(call, x, axis, start, end, step, lowest=0)
     if all(map(same_size, begin, [0] * x.ndim)) and set(stride) <= {1} and all(map(same_size, size, shape)):
         return x
     return find("strided_slice")(x, tuple(begin), tuple(size), tuple(stride), tuple(size))
 
 
-def open_slice(call: Call, x: Any, axis: int, start: Any, end: Any, step: int) -> tuple:
-    """(x, begin, size, step) of a slice of which the size, or what is cut out of it, is open."""
+def _places(start: int, end: int, step: int, n: int) -> range:
+    """The places of n that a slice names; one from before the first place back begins there."""
+    if step < 0 and start < -n:
+        start = -n
+    return range(*slice(start, end, step).indices(n))
+
+
+def open_slice(call: Call, x: Any, axis: int, start: Any, end: Any, step: int, lowest: int = -1) -> tuple:
+    """(x, begin, size, step) of a slice of which the size, or what is cut out of it, is open.
+
+    `lowest`: to which a start before the first place is raised with a negative step.
+    """
     n = shape_of(x)[axis]
     low, high = (0, n) if step > 0 else (-1, n - 1)
-    start, end = (smaller(larger(_from_front(call, at, n), low), high) for at in (start, end))
+    start = smaller(larger(_from_front(call, start, n), max(low, lowest)), high)
+    end = smaller(larger(_from_front(call, end, n), low), high)
     if step < 0:  # the same from the other side
         x, step = ops.flip(x, (axis,)), -step
         start, end = n - 1 - start, n - 1 - end

@@ -109,6 +109,8 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
         return None
     parts = [slice(None)] * x.ndim
     for axis, *limits in zip(axes, starts, ends, steps):
+        if limits[2] < 0:
+            limits[0] = max(limits[0], -x.shape[axis])  # see `arrays`
         parts[axis] = slice(*limits)
     return x[tuple(parts)]
 
