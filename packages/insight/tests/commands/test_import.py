@@ -133,6 +133,23 @@ def test_a_run_of_wandb(tmp_path):
     assert values["parameters"]["learning_rate"] == 0.5
 
 
+def test_numbers_and_depths_beyond_bounds(tmp_path):
+    rows = [
+        history(1, 1.0, item("loss", None, "1" + "0" * 400)),
+        history(2, 1.0, item("loss", None, "-1e999")),
+        history(3, 1.0, item("loss", None, "[" * 100_000)),
+        history(4, 1.0, item("loss", None, '{"a":' * 500 + "1" + "}" * 500)),
+        history(5, 1.0, item(["k"] * 1000, 1)),
+        history(6, 1e400, item("loss", 1e300)),
+        field(5, field(1, item("big", 2**80)) + field(1, item("deep", None, '{"a":' * 90 + "1" + "}" * 90))),
+    ]
+    wandb_folder(tmp_path / "wandb", *rows)
+    found, warnings = imported("wandb-offline", tmp_path / "wandb", tmp_path / "out")
+    (values,) = found.values()
+    assert scalars(values, "loss") == [(1, math.inf), (2, -math.inf), (6, math.inf)]
+    assert len(warnings) >= 2 and values["parameters"]["big"] == 2**80
+
+
 def test_files_of_wandb_are_read_from_the_runs_folder_alone(tmp_path):
     (tmp_path / "secret.png").write_bytes(PNG)
     paths = ["../../../secret.png", str(tmp_path / "secret.png"), "media/link.png", "media/there/../../x",
