@@ -3,9 +3,18 @@ import { texts, type Language, type Topic } from "./texts";
 
 type Theme = "light" | "dark" | "system";
 
+// A browser may keep nothing for a page, such as for a file in a frame.
+const store: Storage | undefined = (() => {
+  try {
+    return localStorage;
+  } catch {
+    return undefined;
+  }
+})();
+
 function kept<T extends string>(name: string, values: readonly T[], otherwise: T): T {
-  const value = localStorage.getItem(`mycelia-insight.${name}`) as T | null;
-  return value !== null && values.includes(value) ? value : otherwise;
+  const value = store?.getItem(`mycelia-insight.${name}`) as T | null | undefined;
+  return value != null && values.includes(value) ? value : otherwise;
 }
 
 class Settings {
@@ -31,7 +40,7 @@ class Settings {
   }
 
   keep(): void {
-    for (const name of ["theme", "language", "live"] as const) localStorage.setItem(`mycelia-insight.${name}`, this[name]);
+    for (const name of ["theme", "language", "live"] as const) store?.setItem(`mycelia-insight.${name}`, this[name]);
   }
 }
 

@@ -8,6 +8,7 @@ import typer
 
 from mycelia_insight.commands.check import check
 from mycelia_insight.commands.export import export
+from mycelia_insight.commands.html import html
 from mycelia_insight.commands.import_runs import import_runs
 from mycelia_insight.commands.parse_summary import parse_summary
 from mycelia_insight.commands.service import start, status, stop
@@ -59,5 +60,6 @@ app.command()(stop)
 app.command()(status)
 app.command()(check)
 app.command()(export)
+app.command()(html)
 app.command("import")(import_runs)
 app.command("parse_summary")(parse_summary)

@@ -121,7 +121,7 @@ def test_a_run_of_wandb(tmp_path):
     assert [scalars(values, tag) for tag in ("a.b.c", "d.e", "whole", "on")] == [
         [(0, 2.5)], [(0, 1.0)], [(5, -7.0)], [(5, 1.0)],
     ]  # fmt: skip
-    assert scalars(values, "system/cpu") == [(1700000002, 12.5)]
+    assert scalars(values, "system/cpu") == [(2, 12.5)]
     assert values["text", "say"] == [(0, 10.5, [["<b>"]])]
     assert values["image", "img"] == [(3, 11.5, PNG)] and values["image", "some/1"] == [(4, 12.5, PNG)]
     assert [row[2] for row in values["histogram", "h"]] == [

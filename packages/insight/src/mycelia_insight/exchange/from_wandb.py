@@ -48,13 +48,13 @@ def sources(folder: str, warn: Warn) -> list[Source]:
         name = readable(title.get("wandb.name", ""), id)
         if project := title.get("wandb.project"):
             name = os.path.join(readable(project), name)
-        found.append(Source(name, seconds, partial(_write, place)))
+        found.append(Source(name, seconds, partial(_write, place, seconds)))
     return found
 
 
-def _write(path: str, writer: RunWriter, counts: Counts, warn: Warn) -> None:
+def _write(path: str, began: float, writer: RunWriter, counts: Counts, warn: Warn) -> None:
     values: dict[str, Value] = {}
-    run = _Run(path, writer, counts, warn)
+    run = _Run(path, began, writer, counts, warn)
     readers: dict[int, Callable[[bytes], None]] = {_HISTORY: run.history, _STATISTICS: run.statistics}
     for kind, message in _read(path, lambda what: warn(f"{path}: {what}")):
         try:
@@ -84,10 +84,10 @@ def _read(path: str, warn: Warn) -> Iterator[tuple[int, bytes]]:
 
 
 class _Run:
-    def __init__(self, path: str, writer: RunWriter, counts: Counts, warn: Warn):
+    def __init__(self, path: str, began: float, writer: RunWriter, counts: Counts, warn: Warn):
         self._path, self._writer, self._counts, self._warn = path, writer, counts, warn
         self._files = os.path.join(os.path.dirname(path), "files")
-        self._next, self._time = 0, 0.0
+        self._next, self._time, self._began = 0, 0.0, began
 
     def history(self, message: bytes) -> None:
         """What one call of `wandb.log` recorded."""
@@ -111,12 +111,12 @@ class _Run:
             self._counts.kept["scalar"] += len(scalars)
 
     def statistics(self, message: bytes) -> None:
-        """Use of the machine, as scalars `system/...`; steps are seconds."""
+        """Use of the machine, as scalars `system/...`; steps are seconds since the begin."""
         time = next((_time(v) for n, k, v in fields(message) if n == 2 and k == BYTES), self._time)
         values = {f"system/{key}": value for key, value in flattened(_items(message, 3))}
         scalars = {key: n for key, value in values.items() if (n := number(value)) is not None}
         if scalars:
-            self._writer.row(Moment(int(time), time), scalars)
+            self._writer.row(Moment(int(time - self._began), time), scalars)
             self._counts.kept["scalar"] += len(scalars)
 
     def _value(self, key: str, value: Any, at: Moment, scalars: dict[str, float]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from mycelia.engine.base.wire import field
 from mycelia.train.summary import values as messages
 from mycelia.train.summary.events import double, framed, single, text
-from mycelia.train.summary.lineage import FIELDS, TrainLineage, UserDefinedInfo
+from mycelia.train.summary.lineage import FIELDS, UserDefinedInfo
 from mycelia_insight.exchange import scalar_events
 from mycelia_insight.exchange.export import Writer
 from mycelia_insight.exchange.to_tensorboard import TensorBoardWriter
@@ -22,12 +22,11 @@ from mycelia_insight.runs.run import Entry, Moment, Points
 
 _COLOURS = 3  # channels of images; a PNG tells its own
 _DTYPES = {name.lower(): name for name in messages.DATA_TYPES}
-# Names of hyper-parameters that stand for a field of MindSpore's lineage.
+# Names of hyper-parameters that stand for a field of MindSpore's TrainLineage: part, number in it, type.
 _FIELDS = {
-    "optimizer": ("optimizer", str), "learning_rate": ("learning_rate", float),
-    "lr": ("learning_rate", float), "loss_function": ("loss_function", str), "epoch": ("epoch", int),
-    "epochs": ("epoch", int), "batch_size": ("batch_size", int), "network": ("network", str),
-    "model": ("network", str),
+    "optimizer": (1, 1, str), "learning_rate": (1, 2, float), "lr": (1, 2, float),
+    "loss_function": (1, 3, str), "epoch": (1, 4, int), "epochs": (1, 4, int), "batch_size": (1, 8, int),
+    "network": (3, 1, str), "model": (3, 1, str),
 }  # fmt: skip
 
 
@@ -87,9 +86,7 @@ class RunWriter(Writer):
     def hyperparameters(self, values: dict[str, Value]) -> bool:
         with open(self._lineage_path, "wb") as file:
             now = double(1, self._seconds)
-            known = _known(values)
-            if known:
-                lineage = TrainLineage(**known).SerializeToString()
+            if lineage := _train_lineage(values):
                 file.write(framed(now + field(FIELDS["train_lineage"], lineage)))
             own = UserDefinedInfo({name: _small(value) for name, value in values.items()}).SerializeToString()
             file.write(framed(now + field(FIELDS["custom_lineage_data"], own)))
@@ -125,19 +122,25 @@ def _histogram(found: Distribution) -> bytes:
     return buckets + rest + ends + field(8, int(counts.sum()) + sum(odd))
 
 
-def _known(values: dict[str, Value]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for name, (place, kind) in _FIELDS.items():
+def _train_lineage(values: dict[str, Value]) -> bytes:
+    """The message, with those of its fields that are known alone."""
+    parts: dict[int, bytes] = {}
+    seen = set()
+    for name, (part, place, kind) in _FIELDS.items():
         value = values.get(name)
-        if place in found or value is None or isinstance(value, bool):
+        made = b""
+        if isinstance(value, bool) or (part, place) in seen:
             continue
         if kind is str and isinstance(value, str):
-            found[place] = value
+            made = text(place, value)
         elif kind is float and isinstance(value, (int, float)) and abs(value) < 1e38:
-            found[place] = float(value)
+            made = single(place, float(value))
         elif kind is int and isinstance(value, int) and 0 <= value < 2**31:
-            found[place] = value
-    return found
+            made = field(place, value)
+        if made:
+            seen.add((part, place))
+            parts[part] = parts.get(part, b"") + made
+    return b"".join(field(part, made) for part, made in parts.items())
 
 
 def _small(value: Value) -> int | float | str:
