@@ -38,15 +38,18 @@ export const route = new Route();
 // Which of `values` the address has under `name`; the first one if it has none of them.
 export const choice = <T extends string>(name: string, values: readonly [T, ...T[]]): T => values.find((one) => one === route.query.get(name)) ?? values[0];
 
-// Tags that a page of a run does not show: a list in the address. One that was typed wrong hides nothing.
-export function hiddenTags(): Set<string> {
+// A list of texts in the address; one that was typed wrong is empty.
+export function listed(name: string): string[] {
   try {
-    const found: unknown = JSON.parse(route.query.get("hide") ?? "[]");
-    return new Set(Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : []);
+    const found: unknown = JSON.parse(route.query.get(name) ?? "[]");
+    return Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];
   } catch {
-    return new Set();
+    return [];
   }
 }
+
+// Tags that a page of a run does not show.
+export const hiddenTags = () => new Set(listed("hide"));
 
 // A run's id as MindInsight has it in addresses: ./a/b; ./ is the base folder, which the interface calls @.
 export const idOf = (run: string) => `./${run === "@" ? "" : run.startsWith("@@") ? run.slice(1) : run}`;

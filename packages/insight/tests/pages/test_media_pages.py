@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 import sys
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from selenium.webdriver import Keys
+from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "runs"), str(TESTS / "service"), str(TESTS / "pages")]
@@ -17,6 +19,16 @@ from event_files import TENSORBOARD, field, path_of  # noqa: E402
 from test_media import WAVE, recorded, told  # noqa: E402
 from test_pages import by, new_run, until  # noqa: E402
 from test_records import bucket, image_message, png, tensorflow  # noqa: E402
+
+
+def colours(width: int, height: int, of) -> bytes:
+    """A PNG of `of(x, y)`, red, green and blue."""
+    rows = b"".join(b"\0" + b"".join(bytes(of(x, y)) for x in range(width)) for y in range(height))
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    chunks = [struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in parts]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
 
 SCRIPT = "<script>document.title='taken'</script>"
 REAL = "?train_id=" + quote("./of mindspore")
@@ -67,10 +79,79 @@ def test_images_of_every_step(page):
 
 
 def test_images_side_by_side_stand_at_one_step_that_the_address_names(page):
-    driver = page(f"#/train-manage/image{REAL}&beside=1&place=2")
+    driver = page(f"#/train-manage/image{REAL}&beside=1&step=7")
     for tag in ("batch", "input_data/auto"):
         card = tagged(driver, "image-card", tag)
         until(driver, lambda card=card: card.get_attribute("data-step") == "6")
+
+
+def until_step(driver, card, step: int) -> None:
+    until(driver, lambda: card.get_attribute("data-step") == str(step))
+
+
+def test_what_differs_between_two_steps_is_drawn_and_told(page, service, gallery):
+    def square(value: int) -> bytes:
+        return colours(8, 8, lambda x, y: (value, 10, 10) if x < 2 and y == 3 else (10, 10, 10))
+
+    records = [recorded(4, "s", image_message(square(v), 8, 8), step) for step, v in enumerate((10, 13, 110))]
+    records.append(recorded(4, "s", image_message(png(4, 4), 4, 4), 3))
+    new_run(service, gallery, "differing", records)
+    driver = page("#/train-manage/image?train_id=./differing&size=20&step=2&against=previous")
+    card = tagged(driver, "image-card", "s")
+
+    def differs():
+        found = by(driver, "image-difference")
+        return found and (found[0].get_attribute("data-changed"), found[0].get_attribute("data-most"))
+
+    until(driver, lambda: differs() == ("2", "97") and card.get_attribute("data-against") == "1")
+    Select(by(driver, "image-against")[0]).select_by_value("step")
+    until(driver, lambda: differs() == ("2", "100") and card.get_attribute("data-against") == "0")
+    by(driver, "image-against-slider")[0].send_keys(Keys.ARROW_RIGHT)
+    until(driver, lambda: differs() == ("2", "97"))
+    canvas = "document.querySelector('[data-testid=image-difference]').getContext('2d')"
+    red = lambda x: driver.execute_script(f"return {canvas}.getImageData({x}, 3, 1, 1).data[0]")
+    assert (red(1), red(2)) == (97, 0)
+    Select(by(driver, "image-gain")[0]).select_by_value("2")
+    until(driver, lambda: (red(1), red(2)) == (194, 0))
+    ActionChains(driver).move_to_element_with_offset(by(driver, "image-difference")[0], 9, 9).perform()
+    until(driver, lambda: by(driver, "image-pixel")[0].text == "(4, 4) 10 – 10")
+    by(driver, "image-step-slider")[0].send_keys(Keys.END)
+    until(driver, lambda: "The images are of different sizes." in card.text)
+
+
+def test_the_pixel_under_the_pointer_is_told(page, service, gallery):
+    image = colours(9, 5, lambda x, y: (x * 20, y * 40, 7))
+    new_run(service, gallery, "pixels", [recorded(4, "p", image_message(image, 9, 5), 0)])
+    driver = page("#/train-manage/image?train_id=./pixels")
+    shown = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, '[data-testid="image-card"] img'))[0]
+    until(driver, lambda: shown.size["width"] > 100)
+    wide, high = shown.size["width"], shown.size["height"]
+    ActionChains(driver).move_to_element_with_offset(
+        shown, int(-wide / 2 + wide * 2.5 / 9), int(high * 2 / 5)
+    ).perform()
+    until(driver, lambda: by(driver, "image-pixel")[0].text == "(2, 4) 40 160 7")
+    ActionChains(driver).move_by_offset(0, -high - 100).perform()
+    until(driver, lambda: by(driver, "image-pixel")[0].text.strip() == "")
+
+
+def test_runs_stand_side_by_side_at_one_step_and_are_compared(page, service, gallery):
+    for name, steps, value in (("left", (0, 2, 4), 50), ("right", (1, 4), 80)):
+        one = colours(4, 4, lambda x, y, value=value: (value, value, value))
+        new_run(service, gallery, name, [recorded(4, "i", image_message(one, 4, 4), step) for step in steps])
+    driver = page("#/train-manage/image?train_id=./left")
+    until(driver, lambda: by(driver, "image-run"))
+    driver.execute_script("document.querySelector('details').open = true")
+    (box,) = [one for one in by(driver, "image-run") if one.get_attribute("data-run") == "./right"]
+    driver.execute_script("arguments[0].click()", box)
+    cards = lambda: {
+        c.get_attribute("data-run"): c.get_attribute("data-step") for c in by(driver, "image-card")
+    }
+    until(driver, lambda: cards() == {"./left": "4", "./right": "4"})
+    by(driver, "image-step-slider")[0].send_keys(Keys.ARROW_LEFT)
+    until(driver, lambda: cards() == {"./left": "2", "./right": "1"})
+    assert "runs=" in driver.current_url and "step=2" in driver.current_url
+    Select(by(driver, "image-against")[0]).select_by_value("run")
+    until(driver, lambda: [d.get_attribute("data-most") for d in by(driver, "image-difference")] == ["30"])
 
 
 def test_names_of_images_and_distributions_are_text(page, odd):
@@ -119,6 +200,20 @@ def test_distributions_in_every_view(page):
     assert "view=heat" in driver.current_url and "axis=relative" in driver.current_url
     chart.find_element(By.CSS_SELECTOR, '[data-testid="histogram-enlarge"]').click()
     until(driver, lambda: chart.size["width"] > 1000)
+
+
+def test_every_step_of_a_long_distribution_is_reached(page, service, gallery):
+    many = [recorded(9, "h", bucket(step, 1, 5 + step), step) for step in range(250)]
+    new_run(service, gallery, "long", many)
+    driver = page("#/train-manage/histogram?train_id=./long")
+    chart = tagged(driver, "histogram-chart", "h")
+    until(driver, lambda: chart.get_attribute("data-steps") == "100" and "250 steps (100)" in chart.text)
+    by(driver, "histogram-window")[0].click()
+    until(driver, lambda: "steps 1 to 100 of 250" in chart.text)
+    by(driver, "histogram-begin")[0].send_keys(Keys.END)
+    until(driver, lambda: "steps 151 to 250 of 250" in chart.text)
+    by(driver, "histogram-window")[0].click()
+    until(driver, lambda: "250 steps (100)" in chart.text)
 
 
 def test_what_is_not_finite_is_told(page, odd):

@@ -94,6 +94,18 @@ def test_histograms(service):
     assert np.shape(of_tensor["counts"])[0] == 3 and of_tensor["count"] == 6
 
 
+def test_consecutive_steps_of_histograms(service):
+    def asked(more: str) -> tuple[int, list[int]]:
+        found = service.get(f"/api/v1/runs/run1/histograms?tag=logits&tensor=true&steps=3&{more}")
+        return found["begin"], found["steps"]
+
+    steps = service.get("/api/v1/runs/run1/tensor?tag=logits")["steps"]
+    assert asked("") == (0, [steps[0], steps[2], steps[5]])
+    assert asked("begin=0") == (0, steps[:3]) and asked("begin=2") == (2, steps[2:5])
+    assert asked("begin=100") == (3, steps[3:])
+    assert service.refused("/api/v1/runs/run1/histograms?tag=logits&tensor=true&begin=-2")[0] == 400
+
+
 def test_tensors(service):
     prefix = "/v1/mindinsight/datavisual/tensors?train_id=./run1&tag=logits/tensor"
     (found,) = service.get(f"{prefix}&detail=stats")["tensors"]

@@ -10,6 +10,7 @@ export interface Media {
 export interface Distributions {
   tag: string;
   count: number;
+  begin: number;
   steps: number[];
   times: number[];
   edges: number[];
@@ -43,7 +44,8 @@ export interface Texts {
 
 export const media = (run: string, kind: "image" | "audio", tag: string) => get<Media>(`${of(run)}/media`, { kind, tag });
 export const fileOf = (run: string, kind: "image" | "audio", tag: string, step: number, sample: number) => address(`${of(run)}/${kind}`, { tag, step, sample }).href;
-export const distributions = (run: string, tag: string, tensor: boolean) => get<Distributions>(`${of(run)}/histograms`, { tag, tensor: String(tensor) });
+// `begin`: place of the first of consecutive steps, -1 for steps spread over all.
+export const distributions = (run: string, tag: string, tensor: boolean, begin: number) => get<Distributions>(`${of(run)}/histograms`, { tag, tensor: String(tensor), begin });
 export const tensor = (run: string, tag: string, step: number | undefined, dims: string) => get<TensorSlice>(`${of(run)}/tensor`, { tag, dims, ...(step === undefined ? {} : { step }) });
 export const texts = (run: string, tag: string, before: number) => get<Texts>(`${of(run)}/texts`, { tag, before });
 

@@ -23,17 +23,27 @@ def add(table: Table, library: Library) -> None:
         "/runs/{run:path}/histograms",
         RUN,
         TAG,
-        Parameter("steps", int, "at most so many steps, evenly over all", 100, 2, _MOST_STEPS),
+        Parameter("steps", int, "at most so many steps", 100, 2, _MOST_STEPS),
+        Parameter(
+            "begin", int, "place of the first of consecutive steps; -1: evenly over all", -1, -1, 2**62
+        ),
         Parameter(
             "bins", int, "buckets that all steps share; 0: at most 30, by the number of values", 0, 0, 500
         ),
         Parameter("tensor", bool, "of the tensors of that tag", False),
     )
-    def distributions(_request: Request, run: str, tag: str, steps: int, bins: int, tensor: bool) -> dict:
-        """Counts [steps, bins] between edges that all steps share, quantiles, what is not finite."""
+    def distributions(
+        _request: Request, run: str, tag: str, steps: int, begin: int, bins: int, tensor: bool
+    ) -> dict:
+        """Counts [steps, bins] between edges that all steps share, quantiles, what is not finite.
+
+        `begin` is the place of the first one among all `count` steps, 0 if they are spread.
+        """
         of_run = run_of(library, run)
         known = entries(of_run, Kind.TENSOR if tensor else Kind.HISTOGRAM, tag)
-        chosen = spread(known, min(steps, _MOST_TENSORS) if tensor else steps)
+        most = min(steps, _MOST_TENSORS) if tensor else steps
+        first = max(0, min(begin, len(known) - most))
+        chosen = spread(known, most) if begin < 0 else known[first : first + most]
         with turn:
             found = [_read(of_run, entry, tensor) for entry in chosen]
         edges, counts = histograms.shared(found, bins)
@@ -41,6 +51,7 @@ def add(table: Table, library: Library) -> None:
             "run": run,
             "tag": tag,
             "count": len(known),
+            "begin": first,
             "steps": [entry.step for entry in chosen],
             "times": [entry.time for entry in chosen],
             "edges": edges,
