@@ -81,3 +81,63 @@ def test_images_of_any_size_are_resized_and_convolved_back(tmp_path):
         np.testing.assert_allclose(wide, apart, atol=1e-5)
         np.testing.assert_allclose(full[:, :, :-1], apart[..., 1:], atol=1e-5)
         assert full.shape == (1, 2, 2 * h + 1, 2 * w - 1)
+
+
+@pytest.mark.parametrize("index", [0, 2, -1, -3, 3, -4])
+@pytest.mark.parametrize("kind", ["Gather", "GatherElements", "GatherND", "ScatterElements"])
+def test_indices_into_an_axis_of_open_size(tmp_path, kind, index):
+    """Negative ones count from the back of what the size turns out to be; those out of range are refused."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    indices = {"Gather": [index], "GatherND": [[1, index]]}.get(kind, [[[index]]])
+    weights = {"i": np.array(indices), "u": -np.ones((1, 1, 1), np.float32)}
+    given = "x i u" if kind == "ScatterElements" else "x i"
+    attributes = {} if kind == "GatherND" else {"axis": 1}
+    message = model([node(kind, given, "y", **attributes)], {"x": ("float32", ("a", "b", "c"))}, "y", weights)
+    run = converted(tmp_path, message)
+    if not -3 <= index < 3:
+        with pytest.raises(RuntimeError, match="out of bounds for axis 1 with size 3"):
+            run(x)
+        return
+    wanted = x.copy()
+    wanted[0, index, 0] = -1
+    results = {"Gather": x[:, [index]], "GatherElements": x[:1, [index], :1], "GatherND": x[1, [index]]}
+    np.testing.assert_array_equal(run(x)[0], results.get(kind, wanted))
+
+
+@pytest.mark.parametrize("opset, more", [(11, {}), (13, {}), (18, {"num_outputs": 2})])
+def test_equal_parts_of_an_open_size(tmp_path, opset, more):
+    nodes = [node("Split", "x", "y z", axis=1, **more)]
+    run = converted(tmp_path, model(nodes, {"x": ("float32", ("a", "b"))}, "y z", opset=opset))
+    for n in (4, 2, 3, 1):
+        x = np.arange(2 * n, dtype=np.float32).reshape(2, n)
+        if n % 2 and opset < 18:
+            with pytest.raises(RuntimeError, match="does not hold"):
+                run(x)
+            continue
+        first, second = run(x)
+        np.testing.assert_array_equal(first, x[:, : -(-n // 2)])
+        np.testing.assert_array_equal(second, x[:, -(-n // 2) :])
+
+
+def test_given_parts_of_an_open_size(tmp_path):
+    message = model(
+        [node("Split", "x s", "y z", axis=1)], {"x": ("float32", (2, "n"))}, "y z", {"s": np.array([1, 3])}
+    )
+    run, x = converted(tmp_path, message), np.arange(8, dtype=np.float32).reshape(2, 4)
+    for found, wanted in zip(run(x), (x[:, :1], x[:, 1:]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(RuntimeError, match="does not hold"):
+        run(x[:, :3])
+
+
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_of_open_sizes(tmp_path, kind, axis):
+    """Before version 13 all axes from the given one on count as one."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    run = converted(
+        tmp_path, model([node(kind, "x", "y", axis=axis)], {"x": ("float32", ("a", "b", "c"))}, "y", opset=11)
+    )
+    e = np.exp(x.reshape(*x.shape[:axis], -1))
+    soft = (e / e.sum(-1, keepdims=True)).reshape(x.shape)
+    np.testing.assert_allclose(run(x)[0], soft if kind == "Softmax" else np.log(soft), rtol=1e-5, atol=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import mycelia as ms
@@ -124,8 +126,8 @@ def _rows(call: Call, x, function):
     axis = axis if axis == x.ndim else positive_axis(call, axis, x.ndim)
     if axis == x.ndim - 1:
         return function(x, axis)
-    shape = known_shape(call, x)
-    rows = ops.reshape(x, (int(np.prod(shape[:axis])), int(np.prod(shape[axis:]))))
+    shape = shape_of(x)
+    rows = ops.reshape(x, (math.prod(shape[:axis]), math.prod(shape[axis:])))
     return ops.reshape(function(rows, 1), shape)
 
 

@@ -24,6 +24,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     operator,
     positive_axis,
     same_size,
+    scalar,
     shape_of,
     smaller,
 )
@@ -201,12 +202,14 @@ def _split(call, x, split=None):
     axis = positive_axis(call, call.get("axis", 0), x.ndim)
     if run_time.is_data(split):
         return run_time.split(call, x, split, axis)
-    n = known_shape(call, x, (axis,))[axis]
-    call.fixed = split is None and call.attributes.get("split") is None and known(x) is None
+    n = shape_of(x)[axis]
     sizes = (
         call.get("split") if call.version < 13 else None if split is None else integers(call, split, "split")
     )
     count = call.get("num_outputs", len(call.outputs)) if call.version >= 18 else len(call.outputs)
+    if not is_number(n):
+        return _split_open(call, x, axis, sizes, count)
+    call.fixed = sizes is None and known(x) is None
     if sizes is None:
         each = -(-n // count)
         if call.version < 18 and n % count:
@@ -216,6 +219,25 @@ def _split(call, x, split=None):
         raise call.fail(f"parts of {sizes} elements of an axis of {n}")
     ends = np.cumsum(sizes).tolist()
     return [_part(x, axis, slice(end - size, end)) for size, end in zip(sizes, ends)]
+
+
+def _split_open(call: Call, x: Any, axis: int, sizes: list[int] | None, count: int) -> list[Any]:
+    """Parts along an axis of open size: of given sizes, or equal ones, of which the last may be shorter."""
+    n = shape_of(x)[axis]
+    if sizes is not None:
+        return run_time.split(call, x, ms.Tensor(np.array(sizes, np.int64)), axis)
+    each = n // count if call.version < 18 else (n + (count - 1)) // count
+    parts = []
+    for i in range(count):
+        begin = smaller(i * each, n) if call.version >= 18 else i * each
+        size = larger(smaller(each, n - begin), 0) if call.version >= 18 else each
+        at = [begin if d == axis else 0 for d in range(x.ndim)]
+        shape = tuple(size if d == axis else m for d, m in enumerate(shape_of(x)))
+        parts.append(find("strided_slice")(x, tuple(at), shape, (1,) * x.ndim, shape))
+    if call.version >= 18:
+        return parts
+    rest = as_tensor(value_of(objects([n - each * count])))
+    return run_time.require(parts, ops.equal(rest, scalar(0, rest)))
 
 
 def _part(x: Any, axis: int, part: slice) -> Any:

@@ -26,19 +26,16 @@ from mycelia_lite.converter.importers.onnx.calls import (
 
 
 def _from_front(call: Call, indices: Any, n: Any) -> Any:
-    """Indices into an axis of size n counted from the front; constants out of range are an error."""
+    """Indices into an axis of size n, constants counted from the front; those out of range are an error."""
     numbers = known(indices)
-    if numbers is None:
-        if type(n) is not int:
-            raise call.fail("indices that show only when the model runs, into an axis of open size")
-        return ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, scalar(n, indices)), indices)
-    if numbers.size == 0 or (numbers >= 0).all() and type(n) is not int:
-        return indices
-    if type(n) is not int:
-        raise call.fail("negative indices into an axis of open size")
+    if numbers is None or numbers.size == 0 or type(n) is not int:
+        return indices  # the kernels count negative ones from the back, and refuse what is out of range
     if numbers.min() < -n or numbers.max() >= n:
         raise call.fail(f"indices from {numbers.min()} to {numbers.max()} into an axis of {n}")
-    return indices if (numbers >= 0).all() else ms.Tensor(np.where(numbers < 0, numbers + n, numbers))
+    if (numbers >= 0).all():
+        return indices
+    call.fixed = True
+    return ms.Tensor(np.where(numbers < 0, numbers + n, numbers))
 
 
 @operator("Gather")
@@ -55,25 +52,25 @@ def _gather_elements(call, x, indices):
 
 def _tuples(call: Call, shape: tuple, indices: Any) -> Any:
     """Indices whose last axis runs over the first axes of `shape`, counted from the front."""
-    sizes = cast(ms.Tensor(np.asarray(shape, np.int64)), indices.dtype)
     numbers = known(indices)
-    if numbers is not None:
+    if numbers is not None and all(map(is_number, shape)):
         if numbers.size and ((numbers >= shape) | (numbers < np.negative(shape))).any():
             raise call.fail(f"indices {numbers.min()} to {numbers.max()} into axes of {list(shape)}")
+        call.fixed = bool((numbers < 0).any())
         return ms.Tensor(np.where(numbers < 0, numbers + np.asarray(shape), numbers).astype(numbers.dtype))
-    return ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, sizes), indices)
+    return indices
 
 
 @operator("GatherND")
 def _gather_nd(call, x, indices):
     batch = call.get("batch_dims", 0)
-    places, sizes = known_shape(call, indices), known_shape(call, x)
+    places, sizes = known_shape(call, indices), shape_of(x)
     depth = places[-1]
     if batch + depth > len(sizes):
         raise call.fail(f"indices of {depth} entries into {len(sizes)} axes, {batch} of the batch")
     indices = _tuples(call, sizes[batch : batch + depth], indices)
-    call.fixed = known(x) is None or known(indices) is None
     if batch:
+        call.fixed = True
         grid = np.meshgrid(*(np.arange(n) for n in places[:batch]), indexing="ij")
         grid = np.stack(grid, -1).reshape(*places[:batch], *(1,) * (len(places) - batch - 1), batch)
         grid = np.broadcast_to(grid, (*places[:-1], batch))
@@ -92,7 +89,7 @@ _REDUCED = {
 def _scatter_nd(call, x, indices, updates):
     how = _REDUCED[call.choice("reduction", "none", _REDUCED)]
     depth = known_shape(call, indices)[-1]
-    return how(x, _tuples(call, known_shape(call, x)[:depth], indices), updates)
+    return how(x, _tuples(call, shape_of(x)[:depth], indices), updates)
 
 
 @operator("ScatterElements", "Scatter")
