@@ -10,7 +10,7 @@ export interface Media {
 export interface Distributions {
   tag: string;
   count: number;
-  begin: number;
+  begin?: number; // missing in a report, which has no other steps
   steps: number[];
   times: number[];
   edges: number[];
