@@ -7,9 +7,6 @@ import hashlib
 import json
 import math
 import re
-import resource
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+import little_room
 from event_files import event, field, framed, number, scalar, write
 
 from mycelia_insight.cli import app
@@ -179,15 +178,7 @@ def test_without_its_program_there_is_no_report(tmp_path, monkeypatch):
 def test_a_full_disk_leaves_what_was_there(tmp_path):
     (tmp_path / "r.html").write_text("mine")
 
-    def little_room():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
-
-    result = subprocess.run(
-        [sys.executable, "-c", "from mycelia_insight.cli import app; app()", "html", "--force",
-         "--summary-dir", str(FIXTURE), "-o", str(tmp_path / "r.html")],
-        preexec_fn=little_room, text=True, capture_output=True, timeout=60,
-    )  # fmt: skip
+    result = little_room.run("html", "--force", "--summary-dir", FIXTURE, "-o", tmp_path / "r.html")
     assert result.returncode == 1 and "Nothing was written: " in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
     assert (tmp_path / "r.html").read_text() == "mine"

@@ -10,9 +10,6 @@ import math
 import os
 import random
 import re
-import resource
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
+import little_room
 from event_files import field, framed, scalar, write
 from exchange_files import BLOCK, history, item, mlflow_run, put, statistics, typed, wandb_log, wandb_run
 from test_export import PNG, contents, export
@@ -302,15 +300,9 @@ def test_what_is_wrong_is_told(tmp_path, monkeypatch, arguments, code, text):
 def test_a_full_disk_leaves_nothing(tmp_path):
     wandb_folder(tmp_path / "wandb", *(history(i, 1.0, item("x", i)) for i in range(3000)))
 
-    def little_room():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
-
-    result = subprocess.run(
-        [sys.executable, "-c", "from mycelia_insight.cli import app; app()", "import", "--format",
-         "wandb-offline", "--input", str(tmp_path / "wandb"), "--output", str(tmp_path / "out")],
-        preexec_fn=little_room, text=True, capture_output=True, timeout=60,
-    )  # fmt: skip
+    result = little_room.run(
+        "import", "--format", "wandb-offline", "--input", tmp_path / "wandb", "--output", tmp_path / "out"
+    )
     assert result.returncode == 1 and "Nothing was imported: " in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["wandb"]
 

@@ -27,17 +27,24 @@ def export(
 ) -> None:
     """Write runs as TensorBoard's event files, or as tables with images, tensors and sounds as files."""
     from mycelia_insight.exchange import export as values
-    from mycelia_insight.exchange.output import Refused, new_folder, refuse_inside, told, warn
+    from mycelia_insight.exchange.output import (
+        Refused,
+        all_or_nothing,
+        folder,
+        new_folder,
+        refuse_inside,
+        told,
+        warn,
+    )
     from mycelia_insight.exchange.runs import opened, pattern
 
-    if not os.path.isdir(summary_dir):
-        raise typer.BadParameter(f"{summary_dir} is not a folder", param_hint="--summary-dir")
+    folder(summary_dir, "--summary-dir")
     try:
         wanted = pattern(tags, "--tags")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     counts = values.Counts()
-    try:
+    with all_or_nothing("exported"):
         refuse_inside(output, summary_dir)
         make = _maker(format)
         with new_folder(output) as target, opened(summary_dir) as library:
@@ -53,9 +60,6 @@ def export(
                 for path, count, _ in run.broken():
                     many = "s" if count > 1 else ""
                     warn(f"{path}: {count} broken record{many}, see `mycelia-insight check`")
-    except (Refused, OSError) as error:
-        typer.echo(f"Nothing was exported: {error}", err=True)
-        raise typer.Exit(1) from None
     many = "s" if len(runs) > 1 else ""
     typer.echo(f"{len(runs)} run{many} in {os.path.abspath(output)}: {told(counts.kept) or 'no values'}")
     if counts.left:

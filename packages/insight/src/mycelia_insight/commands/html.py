@@ -22,32 +22,28 @@ def html(
 ) -> None:
     """Write a report of runs, one file that opens in a browser without a network."""
     from mycelia.io.files import atomic_write
-    from mycelia_insight.exchange.output import Refused, refuse_inside, warn
-    from mycelia_insight.exchange.report import NotBuilt, written
+    from mycelia_insight.exchange.output import Refused, all_or_nothing, folder, refuse_inside, warn
+    from mycelia_insight.exchange.report import written
     from mycelia_insight.exchange.runs import opened, pattern
     from mycelia_insight.service.endpoints import RequestError
 
-    if not os.path.isdir(summary_dir):
-        raise typer.BadParameter(f"{summary_dir} is not a folder", param_hint="--summary-dir")
+    folder(summary_dir, "--summary-dir")
     try:
         of_runs, of_tags = pattern(runs, "--runs"), pattern(tags, "--tags")
-        refuse_inside(output, summary_dir)
-        if os.path.lexists(output) and not force:
-            raise Refused(f"{output} is there already; --force writes over it")
-        with opened(summary_dir) as library:
+        with all_or_nothing("written"), opened(summary_dir) as library:
+            refuse_inside(output, summary_dir)
+            if os.path.lexists(output) and not force:
+                raise Refused(f"{output} is there already; --force writes over it")
             name = title or os.path.basename(os.path.abspath(summary_dir))
             page, count, left = written(
                 library, of_runs, query, of_tags, name, time.time(), max_size << 20, images
             )
-        if not count:
-            raise Refused(f"there are no such runs in {summary_dir}")
-        with atomic_write(output) as file:
-            file.write(page)
+            if not count:
+                raise Refused(f"there are no such runs in {summary_dir}")
+            with atomic_write(output) as file:
+                file.write(page)
     except (ValueError, RequestError) as error:
         raise typer.BadParameter(str(error).replace("'query'", "--query")) from None
-    except (Refused, NotBuilt, OSError) as error:
-        typer.echo(f"Nothing was written: {error}", err=True)
-        raise typer.Exit(1) from None
     for one in left[:20]:
         warn(f"left out: {one}")
     if len(left) > 20:

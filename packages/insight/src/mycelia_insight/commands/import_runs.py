@@ -29,13 +29,20 @@ def import_runs(
 ) -> None:
     """Write runs of TensorBoard, W&B (offline) or MLflow (files) as MindSpore's summaries."""
     from mycelia_insight.exchange.export import Counts
-    from mycelia_insight.exchange.output import Refused, new_folder, refuse_inside, told, warn
+    from mycelia_insight.exchange.output import (
+        Refused,
+        all_or_nothing,
+        folder,
+        new_folder,
+        refuse_inside,
+        told,
+        warn,
+    )
     from mycelia_insight.exchange.run_writer import RunWriter
 
-    if not os.path.isdir(input):
-        raise typer.BadParameter(f"{input} is not a folder", param_hint="--input")
+    folder(input, "--input")
     counts = Counts()
-    try:
+    with all_or_nothing("imported"):
         refuse_inside(output, input)
         with new_folder(output) as target, _sources(format, input) as found:
             if not found:
@@ -49,9 +56,6 @@ def import_runs(
                 writer = RunWriter(place, source.seconds)
                 source.write(writer, counts, warn)
                 writer.close()
-    except (Refused, OSError) as error:
-        typer.echo(f"Nothing was imported: {error}", err=True)
-        raise typer.Exit(1) from None
     many = "s" if len(found) > 1 else ""
     typer.echo(f"{len(found)} run{many} in {os.path.abspath(output)}: {told(counts.kept) or 'no values'}")
     if counts.left:

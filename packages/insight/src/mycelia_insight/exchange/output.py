@@ -56,6 +56,23 @@ def refuse_inside(path: str, folder: str) -> None:
         raise Refused(f"{path} lies in {folder}, which is only read; give a path outside of it")
 
 
+@contextlib.contextmanager
+def all_or_nothing(done: str) -> Iterator[None]:
+    """A command's work: what keeps it from being done is told, with exit code 1. done: "exported", say."""
+    try:
+        yield
+    except (Refused, OSError) as error:
+        typer.echo(f"Nothing was {done}: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def folder(path: str, option: str) -> str:
+    """A folder that an option names.  Errors: BadParameter."""
+    if not os.path.isdir(path):
+        raise typer.BadParameter(f"{path} is not a folder", param_hint=option)
+    return path
+
+
 def file_name(tag: str) -> str:
     """A tag as a name of a file: characters other than letters, digits and `_.-~` as %XX; never longer than
     150 characters, where the end is a digest."""

@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from starlette.applications import Starlette
 
+from mycelia_insight.exchange.output import Refused
 from mycelia_insight.records import images
 from mycelia_insight.records.reading import message, spread
 from mycelia_insight.records.wire import Broken
@@ -32,10 +33,6 @@ _POINT = 45  # bytes of a point, about
 _POINTS = 4  # of a column: the first, last, least and greatest
 _MOST_STEPS = 50  # of a distribution
 _MOST_RUNS = 200
-
-
-class NotBuilt(Exception):
-    """The pages, of which the report's program is one, have not been built."""
 
 
 @dataclass
@@ -61,7 +58,8 @@ def written(
     """The file, how many runs it has, and what it has no room for.
 
     runs, query, tags: which ones; now: seconds since 1970; most_bytes: of all values together; most_images:
-    of a tag, evenly over its steps.  Errors: NotBuilt; RequestError for a query that is not understood.
+    of a tag, evenly over its steps.  Errors: Refused if its program has not been built;
+    RequestError for a query that is not understood.
     """
     program = _program()
     budget = _Budget(most_bytes)
@@ -228,7 +226,7 @@ def _program() -> tuple[str, str, str]:
     try:
         return tuple((folder / name).read_text() for name in ("report.js", "report.css", "licenses.txt"))  # type: ignore[return-value]
     except FileNotFoundError:
-        raise NotBuilt("the pages have not been built: run `python tools/build_pages.py`") from None
+        raise Refused("the pages have not been built: run `python tools/build_pages.py`") from None
 
 
 def _page(title: str, data: bytes, program: tuple[str, str, str]) -> bytes:
