@@ -258,6 +258,52 @@ def test_what_is_not_finite_stands_in_the_table(page, service, gallery):
     assert found == ["NaN", "Infinity", "-Infinity", "-2"] and SCRIPT in card.text
 
 
+HYPER = """# Settings of *run*
+
+|param|value|
+|-|:-:|
+|learning\\|rate|0.5|
+|`batch`|16|
+|<b>x</b>|128|
+
+* **first** one
+* [second](javascript:alert(1))
+
+```
+if a < b:
+    | no | table |
+```
+1 | 2 is no table"""
+
+
+def test_tables_of_markdown_are_tables_and_the_rest_is_text(page, service, gallery):
+    path_of(gallery / "hyper").write_bytes(
+        TENSORBOARD + told("hyper", "text", tensorflow(7, [], field(8, HYPER)), 1)
+    )
+    until(None, lambda: "hyper" in [row["run"] for row in service.get("/api/v1/runs")["runs"]])
+    driver = page("#/train-manage/text?train_id=./hyper")
+    card = tagged(driver, "text-card", "hyper")
+    table = until(driver, lambda: by(driver, "text-table"))[0]
+
+    def column(n: int) -> list[str]:
+        return [cell.text for cell in table.find_elements(By.CSS_SELECTOR, f"tbody td:nth-child({n})")]
+
+    assert column(1) == ["learning|rate", "batch", "<b>x</b>"] and column(2) == ["0.5", "16", "128"]
+    by(driver, "text-sort")[1].click(), by(driver, "text-sort")[1].click()
+    until(driver, lambda: column(2) == ["128", "16", "0.5"])
+    assert [one.text for one in card.find_elements(By.TAG_NAME, "li")] == [
+        "first one", "[second](javascript:alert(1))",
+    ]  # fmt: skip
+    assert (
+        card.find_element(By.TAG_NAME, "strong").text == "first" and card.find_element(By.TAG_NAME, "h3").text
+    )
+    assert card.find_element(By.TAG_NAME, "pre").text == "if a < b:\n    | no | table |"
+    assert card.find_element(By.TAG_NAME, "p").text and not card.find_elements(By.TAG_NAME, "b")
+    assert len(by(driver, "text-table")) == 1 and "1 | 2 is no table" in card.text
+    by(driver, "text-written")[0].click()
+    until(driver, lambda: [one.text for one in card.find_elements(By.TAG_NAME, "pre")] == [HYPER])
+
+
 def test_texts_tables_and_sounds(page, service, gallery):
     records = [
         told(SCRIPT, "text", tensorflow(7, [], field(8, f"<img src=x> {step}")), step) for step in range(30)

@@ -37,6 +37,7 @@ export const media = topic(
     whole: "Whole tensor",
     stats: { max: "greatest", min: "least", avg: "mean", count: "count", nan_count: "NaN", pos_inf_count: "+Inf", neg_inf_count: "-Inf", zero_count: "zeros" },
     earlier: "Earlier texts",
+    asWritten: "As it is written",
   },
   {
     none: "该训练没有此类数据。",
@@ -73,5 +74,6 @@ export const media = topic(
     whole: "整个张量",
     stats: { max: "最大", min: "最小", avg: "平均", count: "数量", nan_count: "NaN", pos_inf_count: "+Inf", neg_inf_count: "-Inf", zero_count: "零" },
     earlier: "更早的文本",
+    asWritten: "原始文本",
   },
 );
