@@ -54,6 +54,7 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
   const Span<uint8_t> inside = table.span<uint8_t>(kTensor_data);
   const TableSpan places = table.tables(kTensor_externalData);
   if (!inside.size && !places.size()) {
+    tensor->meaning = read_scales(table, tensor->dtype);
     static const uint8_t nothing = 0;  // where a constant without elements lies
     if (table.get<int32_t>(kTensor_nodeType) == 0 && element_count(tensor->shape) == 0 && abi_dtype(tensor->dtype) >= 0) tensor->data = &nothing;
     return {};

@@ -30,6 +30,7 @@ struct FileTensor {
   uint64_t bytes = 0;
   bool half = false;  // a constant whose elements are float16, but stand for float32
   std::shared_ptr<Scales> scales;  // of a constant whose elements are integers, but stand for float32
+  std::shared_ptr<const Scales> meaning;  // of integers that are fed or computed: what they stand for
   // A constant whose columns, the last axis or the first one, are stored in panels as kernels on packed weights read them:
   // the output of a Custom node "panels", which is no node of ours. `bytes` has the columns that fill the last panel.
   enum Panels : uint8_t { kNone, kColumnsFirst, kColumnsLast } panels = kNone;

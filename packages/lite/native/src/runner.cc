@@ -12,6 +12,7 @@ std::shared_ptr<Border> description(const Border& border) {
   made->name = border.name;
   made->type = border.type;
   made->format = border.format;
+  made->meaning = border.meaning;
   made->made = false;
   made->of_model = true;
   return made;
@@ -92,6 +93,7 @@ Status Runner::run(Session& worker, const std::vector<std::shared_ptr<Border>>& 
     copy->name = output.name;
     copy->type = output.type;
     copy->format = output.format;
+    copy->meaning = output.meaning;
     copy->memory = Memory(output.memory.size());
     copy->data = copy->memory.data();
     if (!copy->data) return {kMemory, "no memory for output '" + output.name + "'"};

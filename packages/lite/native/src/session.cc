@@ -21,6 +21,7 @@ Border described(const FileTensor& tensor, Session* session) {
   border.name = std::string(tensor.name);
   border.type = {std::max(abi_dtype(tensor.dtype), 0), tensor.shape};
   border.format = tensor.format;
+  border.meaning = tensor.meaning;
   border.of_model = true;
   border.session = session;
   return border;

@@ -33,6 +33,7 @@ struct Border {
   Memory memory;
   uint8_t* data = nullptr;  // its memory, or that of a caller or of a model
   int32_t format = 0;  // MindSpore's number
+  std::shared_ptr<const Scales> meaning;  // of integers that stand for other numbers
   bool reference = false;  // made without memory of its own
   bool made = true;  // has elements that can be read: an output has none before its model ran
   bool of_model = false;  // name, type and shape are the model's

@@ -26,6 +26,12 @@ class TensorArray(ctypes.Structure):
         return [self.handles[i] for i in range(self.count)]
 
 
+class QuantParam(ctypes.Structure):
+    """MSQuantParam"""
+
+    _fields_ = (("scale", ctypes.c_double), ("zero_point", ctypes.c_int32), ("bit_num", ctypes.c_int32))
+
+
 class ShapeInfo(ctypes.Structure):
     """MSShapeInfo"""
 
@@ -183,6 +189,7 @@ _SIGNATURES = {
     "MSTensorGetDataType": (ctypes.c_int, (Handle,)),
     "MSTensorGetShape": (ctypes.POINTER(ctypes.c_int64), (Handle, ctypes.POINTER(ctypes.c_size_t))),
     "MSTensorGetFormat": (ctypes.c_int, (Handle,)),
+    "MSTensorGetQuantParams": (ctypes.c_size_t, (Handle, ctypes.POINTER(QuantParam), ctypes.c_size_t)),
     "MSTensorSetFormat": (ctypes.c_int, (Handle, ctypes.c_int)),
     "MSTensorSetName": (ctypes.c_int, (Handle, ctypes.c_char_p)),
     "MSTensorGetMutableData": (ctypes.c_void_p, (Handle,)),

@@ -61,6 +61,14 @@ class Tensor:
         runtime.check(runtime.library().MSTensorSetName(self._handle, name.encode()))
 
     @property
+    def quant_params(self) -> list[tuple[float, int]]:
+        """(scale, zero point) of integers that stand for (integer - zero point) * scale; else empty."""
+        count = runtime.library().MSTensorGetQuantParams(self._handle, None, 0)
+        found = (runtime.QuantParam * count)()
+        runtime.library().MSTensorGetQuantParams(self._handle, found, count)
+        return [(param.scale, param.zero_point) for param in found]
+
+    @property
     def format(self) -> Format:
         """The order of its axes, as the file says it."""
         return Format(runtime.library().MSTensorGetFormat(self._handle))

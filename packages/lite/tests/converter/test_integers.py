@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
 import mycelia_lite as mslite
+from mycelia_lite import runtime
 from mycelia_lite.converter import integers
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table, read, write
 
+from ..runtime.test_programs import compiled
 from .onnx_models import model, node
 from .onnx_models import write as write_onnx
 from .tflite_models import Builder, scaled, table
@@ -243,3 +248,68 @@ def test_weights_of_float16_can_be_exchanged(tmp_path):
     loaded.get_inputs()[0].set_data_from_numpy(x)
     found = loaded.predict(loaded.get_inputs())[0].get_data_to_numpy()
     np.testing.assert_allclose(found, x @ numbers.astype(np.float32), rtol=1e-4, atol=1e-4)
+
+
+def test_what_integers_at_the_borders_stand_for(tmp_path):
+    built = Builder()
+    built.tensor("x", "int8", (2, 40), quantization=scaled(0.05, 3))
+    built.constant("w", RNG.integers(-127, 128, (24, 40)).astype(np.int8), scaled(0.01, 0))
+    built.tensor("y", "int8", (2, 24), quantization=scaled(0.5, -7))
+    built.add("FULLY_CONNECTED", ["x", "w"], ["y"], table("FullyConnectedOptions"))
+    built.borders(["x"], ["y"])
+    built.write(tmp_path / "m.tflite")
+    mslite.Converter().convert(mslite.FmkType.TFLITE, str(tmp_path / "m.tflite"), str(tmp_path / "m"))
+    mslite.Converter().convert(mslite.FmkType.MSLITE, str(tmp_path / "m.ms"), str(tmp_path / "again"))
+    for name in ("m", "again"):
+        loaded = mslite.Model()
+        loaded.build_from_file(str(tmp_path / f"{name}.ms"))
+        (x,), (y,) = loaded.get_inputs(), loaded.get_outputs()
+        assert x.quant_params == [(float(np.float32(0.05)), 3)] and y.quant_params == [(0.5, -7)]
+    assert mslite.Tensor(shape=[2], dtype=mslite.DataType.INT8).quant_params == []
+    converter = mslite.Converter()
+    converter.input_data_type = converter.output_data_type = mslite.DataType.FLOAT32
+    converter.convert(mslite.FmkType.TFLITE, str(tmp_path / "m.tflite"), str(tmp_path / "cast"))
+    loaded = mslite.Model()
+    loaded.build_from_file(str(tmp_path / "cast.ms"))
+    assert [t.quant_params for t in (*loaded.get_inputs(), *loaded.get_outputs())] == [[], []]
+
+
+PROGRAM = r"""
+#include <cstdio>
+#include "mycelia/lite/model.h"
+int main(int, char** argv) {
+  mycelia::Model model;
+  auto context = std::make_shared<mycelia::Context>();
+  if (!model.Build(argv[1], mycelia::kMindIR_Lite, context)) return 1;
+  for (const mycelia::MSTensor& t : {model.GetInputs()[0], model.GetOutputs()[0]})
+    for (const mycelia::QuantParam& p : t.QuantParams())
+      std::printf("%d %g %d %g %g\n", p.bit_num, p.scale, p.zero_point, p.min, p.max);
+  const auto none = context->SetBuiltInDelegate(mycelia::kNoDelegate);
+  std::printf("%d %d\n", model.HasPreprocess(), none.StatusCode());
+  for (const mycelia::Status& status : {model.RunStep(), model.PredictWithPreprocess({}, nullptr),
+                                        model.BindGLTexture2DMemory({}, nullptr),
+                                        context->SetBuiltInDelegate(mycelia::kNNAPI)})
+    std::printf("%d %s\n", status.StatusCode(), status.ToString().substr(0, 12).c_str());
+  context->MutableDeviceInfo().push_back(std::make_shared<mycelia::AscendDeviceInfo>());
+  mycelia::Model other;
+  std::printf("%d\n", other.Build(argv[1], mycelia::kMindIR_Lite, context).StatusCode());
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+def test_names_of_mindspore_lite_in_cpp(tmp_path):
+    file, _ = product()
+    file.allTensors[0].quantParams = [Table("QuantParam", scale=0.5, zeroPoint=3)]
+    file.allTensors[0].dataType = file.allTensors[2].dataType = int(DataType.UINT8)
+    file.allTensors[2].quantParams = [Table("QuantParam", scale=0.25, zeroPoint=0)]
+    file.nodes[0] = Table("CNode", name="it", primitive=Table("Abs"), inputIndex=[0], outputIndex=[2])
+    file.allTensors[2].dims = [4, 72]
+    write(str(tmp_path / "m.ms"), file)
+    (tmp_path / "names.cc").write_text(PROGRAM)
+    program = compiled(tmp_path, tmp_path / "names.cc", "-std=c++17", f"-I{runtime.folder()}/include")
+    done = subprocess.run([program, tmp_path / "m.ms"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "8 0.5 3 -1.5 126", "8 0.25 0 0 63.75", "0 0", "-7 RunStep: the", "-7 PredictWithP",
+        "-7 BindGLTextur", "-7 SetBuiltInDe", "-7",
+    ]  # fmt: skip

@@ -1,4 +1,5 @@
 // Tensors.
+#include <algorithm>
 #include <cstring>
 
 #include "border.h"
@@ -115,6 +116,7 @@ MSTensorHandle MSTensorClone(MSTensorHandle handle) {
       std::memcpy(copy->data, data, copy->memory.size());
       copy->name = tensor.name;
       copy->format = tensor.format;
+      copy->meaning = tensor.meaning;
       made = publish(std::move(copy));
       return Status();
     }) == kMSStatusSuccess;
@@ -153,6 +155,16 @@ MSStatus MSTensorSetFormat(MSTensorHandle tensor, MSFormat format) {
 }
 MSFormat MSTensorGetFormat(MSTensorHandle handle) {
   return ask(handle, kMSFormatNHWC, [](const Border& tensor) { return static_cast<MSFormat>(tensor.format); });
+}
+size_t MSTensorGetQuantParams(MSTensorHandle handle, MSQuantParam* params, size_t most) {
+  return ask(handle, size_t{0}, [&](const Border& tensor) {
+    const size_t count = tensor.meaning ? tensor.meaning->scale.size() : 0;
+    for (size_t i = 0; params && i < std::min(count, most); ++i) {
+      const float zero = tensor.meaning->zero[i];
+      params[i] = {tensor.meaning->scale[i], static_cast<int32_t>(zero), static_cast<int32_t>(8 * item_bytes(tensor.type.dtype))};
+    }
+    return count;
+  });
 }
 MSStatus MSTensorSetData(MSTensorHandle handle, void* data) {
   const auto tensor = find<Border>(handle);

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mycelia_lite.converter.writer import quant_params
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 
@@ -134,9 +135,7 @@ def _store_floats(tensor: Table, uses: list[tuple[Table, int]], vectors: dict[in
         integers, zeros = found
         tensor.data = memoryview(integers.reshape(-1)).cast("B")
         tensor.dataType = int(DataType.INT8)
-        tensor.quantParams = [
-            Table("QuantParam", scale=float(s), zeroPoint=int(z)) for s, z in zip(scale, zeros, strict=True)
-        ]
+        tensor.quantParams = quant_params(scale, zeros)
         for node, _ in uses:
             node.quantType = _WEIGHT_QUANT
         return True

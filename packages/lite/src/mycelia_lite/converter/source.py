@@ -34,6 +34,7 @@ class Source:
 
     `halves`: the file held weights as float16 for operators of float32; they are stored so again.
     `scales`: of weights that were integers of 8 bits; they are stored so again.
+    `meaning`: of inputs and outputs that are integers with scales, by name: (scales, zero points).
     `states`: first values of variables that a model keeps from run to run. They are the last parameters of
     the graph, and its last outputs are what they are after a run.
     `fixed`: the node, in words, for which the model holds for these sizes of its inputs alone; "" for none.
@@ -47,3 +48,4 @@ class Source:
     states: list[np.ndarray] = field(default_factory=list)
     fixed: str = ""
     scales: list[np.ndarray] = field(default_factory=list)
+    meaning: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)

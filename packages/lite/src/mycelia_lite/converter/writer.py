@@ -196,6 +196,9 @@ class Writer:
             outputs.append(self._named_output(value, name, inputs + outputs))
         for value, entering in zip(graph.outputs[len(outputs) :], graph.parameters[len(inputs) :]):
             self._set_state(value, self.first(entering), inputs + outputs)
+        for number in {*inputs, *outputs}:
+            if (meaning := self.source.meaning.get(self.tensors[number].name)) is not None:
+                self.tensors[number].quantParams = quant_params(*meaning)
         self._subgraphs[0] = self._described("subgraph_0_main", inputs, outputs)
         return Table(
             "MetaGraph",
@@ -357,6 +360,12 @@ class Writer:
         """A name for the tensor of a node's result; those of the border are taken."""
         name = f"{node}:{result}" if result else node
         return f"{name}:inner" if name in self._border else name
+
+
+def quant_params(scales: np.ndarray, zeros: np.ndarray) -> list[Table]:
+    """What integers stand for, as a Tensor has it."""
+    pairs = zip(scales, np.broadcast_to(zeros, np.shape(scales)), strict=True)
+    return [Table("QuantParam", scale=float(scale), zeroPoint=int(zero)) for scale, zero in pairs]
 
 
 def _attribute(name: str, array: np.ndarray) -> Table:

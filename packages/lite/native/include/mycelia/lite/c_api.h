@@ -90,6 +90,12 @@ typedef enum MSFormat MS_ENUM {
 
 typedef enum MSDeviceType MS_ENUM { kMSDeviceTypeCPU = 0, kMSDeviceTypeGPU = 1, kMSDeviceTypeKirinNPU = 2, kMSDeviceTypeInvalid = 100 } MSDeviceType;
 
+typedef struct MSQuantParam {
+  double scale;
+  int32_t zero_point;
+  int32_t bit_num;
+} MSQuantParam;
+
 /* A node that is about to run or has run. */
 typedef struct MSCallBackParamC {
   const char* node_name;
@@ -302,6 +308,9 @@ MS_API MSStatus MSTensorSetShape(MSTensorHandle tensor, const int64_t* shape, si
 MS_API const int64_t* MSTensorGetShape(MSTensorHandle tensor, size_t* shape_num);
 MS_API MSStatus MSTensorSetFormat(MSTensorHandle tensor, MSFormat format);
 MS_API MSFormat MSTensorGetFormat(MSTensorHandle tensor);
+/* What the integers of a quantized input or output stand for, (q - zero_point) * scale: one of all elements as a rule. At most so
+ * many are written to `params`, which may be NULL; returns how many there are, 0 for a tensor of plain numbers. */
+MS_API size_t MSTensorGetQuantParams(MSTensorHandle tensor, MSQuantParam* params, size_t most);
 /* Memory of the caller's with MSTensorGetDataSize bytes that is used in place until it is replaced, NULL: the tensor's own again.
  * A resize gives inputs and outputs of a model their own memory. */
 MS_API MSStatus MSTensorSetData(MSTensorHandle tensor, void* data);

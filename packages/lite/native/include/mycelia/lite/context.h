@@ -62,6 +62,18 @@ class KirinNPUDeviceInfo : public DeviceInfoContext {
   int frequency_ = 3;
 };
 
+class AscendDeviceInfo : public DeviceInfoContext {
+ public:
+  MSDeviceType GetDeviceType() const override { return kMSDeviceTypeInvalid; }
+  void SetDeviceID(uint32_t device_id) { device_id_ = device_id; }
+  uint32_t GetDeviceID() const { return device_id_; }
+
+ private:
+  uint32_t device_id_ = 0;
+};
+
+enum DelegateMode { kNoDelegate = 0, kCoreML = 1, kNNAPI = 2 };
+
 // How a model is to run. It may be dropped when the model is built.
 class Context {
  public:
@@ -89,6 +101,10 @@ class Context {
   // Devices in order of preference, three at most; read when a model is built. A device with a provider uses the kernels that are
   // registered for it, and those of the runtime for the rest.
   std::vector<std::shared_ptr<DeviceInfoContext>>& MutableDeviceInfo() { return devices_; }
+  // The runtime has no delegate built in.
+  Status SetBuiltInDelegate(DelegateMode mode) {
+    return mode == kNoDelegate ? Status() : Status(kLiteNotSupport, "SetBuiltInDelegate: neither CoreML nor NNAPI is there");
+  }
   // Adds a delegate behind those that were set before.
   Status SetDelegate(const std::shared_ptr<Delegate>& delegate) {
     const MSDelegateCallbacks calls = detail::calls_of(delegate);

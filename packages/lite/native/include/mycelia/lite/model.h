@@ -151,6 +151,16 @@ class Model {
     const char* const found = MSModelGetInfo(handle_, key.c_str());
     return found ? found : "";
   }
+  // Names of MindSpore Lite for what is not there: each call says so, by its code and reason.
+  Status RunStep(const MSKernelCallBack& = nullptr, const MSKernelCallBack& = nullptr) { return {kLiteNotSupport, "RunStep: there is no training on the device"}; }
+  bool HasPreprocess() const { return false; }
+  Status PredictWithPreprocess(const std::vector<std::vector<MSTensor>>&, std::vector<MSTensor>*, const MSKernelCallBack& = nullptr,
+                               const MSKernelCallBack& = nullptr) {
+    return {kLiteNotSupport, "PredictWithPreprocess: no model has preprocessing inside"};
+  }
+  Status BindGLTexture2DMemory(const std::map<std::string, unsigned int>&, std::map<std::string, unsigned int>*) {
+    return {kLiteNotSupport, "BindGLTexture2DMemory: the runtime uses no GPU"};
+  }
   static bool CheckModelSupport(MSDeviceType device, ModelType type) { return MSModelCheckSupport(device, static_cast<MSModelType>(type)); }
 
  private:

@@ -2,6 +2,7 @@
 #ifndef MYCELIA_LITE_TENSOR_H_
 #define MYCELIA_LITE_TENSOR_H_
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -46,6 +47,14 @@ enum StatusCode : int {
   kLiteInferError = kMSStatusLiteInferError,
   kLiteInferInvalid = kMSStatusLiteInferInvalid,
   kLiteInputParamInvalid = -600  // of the converter
+};
+
+// `min` and `max`: the numbers that the least and the greatest integer stand for.
+struct QuantParam {
+  int bit_num;
+  double scale;
+  int32_t zero_point;
+  double min, max;
 };
 
 // How a call ended: true in conditions if it succeeded.
@@ -110,6 +119,17 @@ class MSTensor {
   Status SetTensorName(const std::string& name) { return MSTensorSetName(handle(), name.c_str()); }
   Status SetFormat(Format format) { return MSTensorSetFormat(handle(), static_cast<MSFormat>(format)); }
   Format format() const { return static_cast<Format>(MSTensorGetFormat(handle())); }
+  // What the integers of a quantized input or output stand for, (q - zero_point) * scale; empty for plain numbers.
+  std::vector<QuantParam> QuantParams() const {
+    std::vector<MSQuantParam> found(MSTensorGetQuantParams(handle(), nullptr, 0));
+    MSTensorGetQuantParams(handle(), found.data(), found.size());
+    std::vector<QuantParam> params;
+    for (const MSQuantParam& p : found) {
+      const double least = (DataType() != DataType::kNumberTypeUInt8 ? -std::exp2(p.bit_num - 1) : 0) - p.zero_point;
+      params.push_back({p.bit_num, p.scale, p.zero_point, least * p.scale, (least + std::exp2(p.bit_num) - 1) * p.scale});
+    }
+    return params;
+  }
   MSTensor Clone() const { return Owned(MSTensorClone(handle())); }
   // A tensor that the caller is to destroy.
   static MSTensor Owned(MSTensorHandle handle) {

@@ -95,7 +95,12 @@ class _Model:
 
         results = [name or info.name for (_, name), info in zip(entry.outputs, outputs)]
         graph = captured(run)
-        more = self.halves, states, self.nodes.fixed, self.nodes.scales
+        meaning = {
+            name: (info.quantization.scale, info.quantization.zero)
+            for name, info in zip((*names, *results), (*inputs, *outputs))
+            if quantized.is_quantized(info) and info.kind != "INT4"
+        }
+        more = self.halves, states, self.nodes.fixed, self.nodes.scales, meaning
         return Source(graph, names, results, FmkType.TFLITE, *more)
 
     # ---- what the file asks for
