@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -39,10 +38,9 @@ def case(request, lenet, tmp_path_factory):
         made = convert(mslite.FmkType.MINDIR, lenet[0], str(folder / "net")).path
         lenet[1][:1].tofile(folder / "picture.f32")
         return made, str(folder / "picture.f32"), int(lenet[2][0].argmax())
-    found = importlib.util.find_spec("rapidocr_onnxruntime")
-    if found is None:
-        pytest.skip("rapidocr-onnxruntime, whose model is taken, is not installed")
-    source = Path(found.origin).parent / "models" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
+    source = ROOT / "build" / "models" / "ppocr_cls.onnx"
+    if not source.is_file():
+        pytest.skip("the classifier was not fetched: python tools/fetch_models.py")
     made = convert(mslite.FmkType.ONNX, str(source), str(folder / "net"), {"x": [1, 3, 48, 192]}).path
     turned = request.param.endswith("down")
     _writing(turned).astype(np.float32).tofile(folder / "picture.f32")
