@@ -161,14 +161,30 @@ def test_names_of_images_and_distributions_are_text(page, odd):
         assert driver.title.startswith("./odd media-")
 
 
-def test_an_image_that_claims_too_much_says_so(chromium, service, gallery):
-    new_run(service, gallery, "huge", [recorded(4, "huge", image_message(png(100_000, 100_000)), 0)])
+def gif(width: int, height: int) -> bytes:
+    return b"GIF89a" + struct.pack("<HH", width, height) + bytes(20)
+
+
+def jpeg(width: int, height: int) -> bytes:
+    return b"\xff\xd8\xff\xc0\x00\x11\x08" + struct.pack(">HH", height, width) + bytes(20)
+
+
+@pytest.mark.parametrize("against", ["none", "previous"])
+def test_images_that_claim_too_much_say_so(chromium, service, gallery, against):
+    claims = {"png": png(100_000, 100_000), "gif": gif(65_535, 65_535), "jpeg": jpeg(65_535, 65_535)}
+    if not (gallery / "huge").exists():
+        records = [
+            recorded(4, tag, image_message(data), step) for step in (0, 1) for tag, data in claims.items()
+        ]
+        new_run(service, gallery, "huge", records)
     driver = chromium
     driver.get("about:blank")
-    driver.get(f"http://127.0.0.1:{service.port}/#/train-manage/image?train_id=./huge")
-    card = tagged(driver, "image-card", "huge")
-    until(driver, lambda: "claims 100000 x 100000 pixels" in card.text)
-    # The browser notes the refused request; nothing else is wrong.
+    driver.get(f"http://127.0.0.1:{service.port}/#/train-manage/image?train_id=./huge&against={against}")
+    for tag in claims:
+        card = tagged(driver, "image-card", tag)
+        size = "100000 x 100000" if tag == "png" else "65535 x 65535"
+        until(driver, lambda card=card, size=size: f"claims {size} pixels" in card.text)
+    # The browser notes the refused requests; nothing else is wrong.
     noted = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
     assert noted and all("422" in text for text in noted)
 

@@ -1,9 +1,12 @@
 // Pixels of images of the service, eight bits each of red, green, blue and opacity.
+import { refusal } from "../api/media";
 
 export async function pixels(source: string): Promise<ImageData> {
   const image = new Image();
   image.src = source;
-  await image.decode();
+  await image.decode().catch(async () => {
+    throw new Error(await refusal(source));
+  });
   const canvas = document.createElement("canvas");
   canvas.width = image.naturalWidth;
   canvas.height = image.naturalHeight;
