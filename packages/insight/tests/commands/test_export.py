@@ -10,7 +10,10 @@ import json
 import math
 import os
 import random
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -301,6 +304,18 @@ def test_a_full_disk_leaves_nothing(tmp_path, form):
         "export", "--format", form, "--summary-dir", tmp_path / "run", "--output", tmp_path / "out"
     )
     assert result.returncode == 1 and "Nothing was exported: " in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_command_that_is_ended_leaves_nothing(tmp_path):
+    write(tmp_path / "run", [scalar("x", s, s) for s in range(300_000)])
+    command = "from mycelia_insight.cli import app; app()"
+    place = ["--summary-dir", str(tmp_path / "run"), "--output", str(tmp_path / "out")]
+    process = subprocess.Popen([sys.executable, "-c", command, "export", "--format", "jsonl", *place])
+    while process.poll() is None and not list(tmp_path.glob(".out.*.tmp/scalars.jsonl")):
+        time.sleep(0.005)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 

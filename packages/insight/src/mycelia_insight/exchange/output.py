@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
@@ -58,12 +59,22 @@ def refuse_inside(path: str, folder: str) -> None:
 
 @contextlib.contextmanager
 def all_or_nothing(done: str) -> Iterator[None]:
-    """A command's work: what keeps it from being done is told, with exit code 1. done: "exported", say."""
+    """A command's work: what keeps it from being done is told, with exit code 1. done: "exported", say.
+
+    SIGTERM ends it as Ctrl-C does, so that it leaves nothing behind.
+    """
+    before = signal.signal(signal.SIGTERM, _end)
     try:
         yield
     except (Refused, OSError) as error:
         typer.echo(f"Nothing was {done}: {error}", err=True)
         raise typer.Exit(1) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def folder(path: str, option: str) -> str:

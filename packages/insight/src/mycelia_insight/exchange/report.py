@@ -122,7 +122,10 @@ class _Part:
 
     def add_histograms(self) -> None:
         for tag in self._of(Kind.HISTOGRAM):
-            self._put("histograms", tag.name, self._ask("histograms", tag=tag.name, steps=_MOST_STEPS))
+            answer = self._ask("histograms", tag=tag.name, steps=_MOST_STEPS)
+            if isinstance(answer, dict):
+                del answer["begin"]  # there are no other steps to be asked for
+            self._put("histograms", tag.name, answer)
 
     def add_texts(self) -> None:
         for tag in self._of(Kind.TEXT):
