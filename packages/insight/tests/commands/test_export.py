@@ -153,6 +153,16 @@ def test_values_that_are_not_finite_stay_themselves(tmp_path):
     assert table(tmp_path / "csv" / "a" / "b" / "scalars.csv")[0]["value"] == "7.0"
 
 
+@pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf, -5.0, 1e300, 2.0**63])
+def test_times_that_no_clock_shows(tmp_path, time):
+    write(tmp_path / "run", [scalar("x", 1, 1.0, time)])
+    for form in ("tensorboard", "csv", "jsonl"):
+        assert export(form, tmp_path / "run", tmp_path / form).exit_code == 0
+    ((_, values),) = contents(tmp_path / "tensorboard").items()
+    assert repr(values["scalar", "x"]) == repr([(1, time, (1.0).hex())])
+    assert float(table(tmp_path / "csv" / "scalars.csv")[0]["wall_time"]).hex() == time.hex()
+
+
 def test_all_points_go_out_piece_by_piece(tmp_path, monkeypatch):
     from mycelia_insight.exchange import to_tables
     from mycelia_insight.runs.run import Run

@@ -95,6 +95,17 @@ def test_nothing_but_its_own_script_may_run_and_nothing_is_asked_of_anyone(tmp_p
 
 
 @needs_pages
+def test_steps_that_fall_and_times_that_no_clock_shows(tmp_path):
+    rows = [scalar("down", 9 - i, i, 1e300 if i == 3 else math.inf) for i in range(10)]
+    write(tmp_path / "run", [*rows, scalar("one", 5, 1.0, math.nan)])
+    assert report(tmp_path / "run", tmp_path / "r.html").exit_code == 0
+    (run,) = data_of(tmp_path / "r.html")["runs"]
+    assert sorted(run["scalars"]["down"]["steps"]) == list(range(10)) and run["scalars"]["one"]["values"] == [
+        1
+    ]
+
+
+@needs_pages
 def test_runs_and_tags_are_chosen(tmp_path):
     for name, loss in (("a/one", 0.1), ("a/two", 0.9), ("b", 0.5)):
         write(tmp_path / "runs" / name, [scalar("loss", 1, loss), scalar("acc", 1, 1.0)])

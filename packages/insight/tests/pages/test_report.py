@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
-from conftest import SCRIPT
 from event_files import TENSORBOARD, event, field, framed, number, scalar, write
 from test_pages import by, until
 
 from mycelia_insight.cli import app
+
+SCRIPT = "<script>document.title='taken'</script>"  # as a tag and a run of the gallery are called
 
 
 @pytest.fixture(scope="module")

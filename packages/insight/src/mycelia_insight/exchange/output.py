@@ -95,6 +95,11 @@ def file_name(tag: str) -> str:
     return name
 
 
+def begin(seconds: float) -> float:
+    """When a run began, as a name of a file can tell: what no clock shows is 0."""
+    return seconds if 0 <= seconds < 2**40 else 0.0
+
+
 def warn(text: str) -> None:
     """A line on the standard error; bytes of names that are no UTF-8 as `\\xNN`."""
     clean = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -111,7 +111,8 @@ class _Part:
 
     def add_scalars(self, wide: int) -> None:
         for tag in self._of(Kind.SCALAR):
-            points = self.run.points(tag.name, low=tag.first_step, high=tag.last_step, columns=wide)
+            low, high = sorted((tag.first_step, tag.last_step))
+            points = self.run.points(tag.name, low=low, high=high, columns=wide)
             if points is None or not len(points.steps):
                 continue
             thin = thinned(points, wide)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 
 import numpy as np
@@ -13,6 +12,7 @@ from mycelia.train.summary.events import double, framed, single, text
 from mycelia.train.summary.lineage import FIELDS, UserDefinedInfo
 from mycelia_insight.exchange import scalar_events
 from mycelia_insight.exchange.export import Writer
+from mycelia_insight.exchange.output import begin
 from mycelia_insight.exchange.to_tensorboard import TensorBoardWriter
 from mycelia_insight.records.histograms import Distribution
 from mycelia_insight.records.images import Picture
@@ -39,7 +39,7 @@ class RunWriter(Writer):
 
     def __init__(self, folder: str, seconds: float):
         self._folder = folder
-        self._seconds = seconds if math.isfinite(seconds) and 0 <= seconds < 2**53 else 0.0
+        self._seconds = begin(seconds)
         stem = os.path.join(folder, f"events.out.events.summary.{int(self._seconds)}.0.imported")
         self._file = open(f"{stem}_MS", "wb")
         self._file.write(framed(double(1, self._seconds) + text(3, "MindSpore.Event:1")))

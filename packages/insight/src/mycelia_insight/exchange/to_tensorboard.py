@@ -10,6 +10,7 @@ from mycelia.train.summary.events import double, framed, text
 from mycelia.train.summary.values import value
 from mycelia_insight.exchange import scalar_events
 from mycelia_insight.exchange.export import Writer
+from mycelia_insight.exchange.output import begin
 from mycelia_insight.records.histograms import Distribution
 from mycelia_insight.records.images import Picture
 from mycelia_insight.records.lineage import Value
@@ -24,9 +25,9 @@ class TensorBoardWriter(Writer):
     """Writes `events.out.tfevents.*` to a folder; `seconds`, since 1970: when the run began."""
 
     def __init__(self, folder: str, seconds: float):
-        self._seconds = seconds
-        self._file = open(os.path.join(folder, f"events.out.tfevents.{int(max(0, seconds))}.mycelia"), "wb")
-        self._file.write(framed(double(1, seconds) + tensorboard.VERSION))
+        self._seconds = begin(seconds)
+        self._file = open(os.path.join(folder, f"events.out.tfevents.{int(self._seconds)}.mycelia"), "wb")
+        self._file.write(framed(double(1, self._seconds) + tensorboard.VERSION))
 
     def scalars(self, tag: str, points: Points) -> bool:
         content = tensorboard.scalar(0.0)
