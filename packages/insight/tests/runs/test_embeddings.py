@@ -17,6 +17,7 @@ from test_records import tensorflow  # noqa: E402
 
 from mycelia_insight.records import projector  # noqa: E402
 from mycelia_insight.records.wire import Broken  # noqa: E402
+from mycelia_insight.runs import embeddings as module  # noqa: E402
 from mycelia_insight.runs.discovery import find  # noqa: E402
 from mycelia_insight.runs.embeddings import MOST_GRAPH, Embedding, Embeddings, sources  # noqa: E402
 from mycelia_insight.runs.run import Run  # noqa: E402
@@ -84,7 +85,9 @@ def test_neighbours_are_the_nearest(metric):
     assert len(found.neighbours(0, 1000, metric)[0]) == 199
 
 
-def test_the_graph_has_the_neighbours_of_each():
+@pytest.mark.parametrize("at_once", [1 << 22, 40_000])
+def test_the_graph_has_the_neighbours_of_each(monkeypatch, at_once):
+    monkeypatch.setattr(module, "_BLOCK", at_once)
     values = np.random.default_rng(3).normal(size=(500, 6)).astype(np.float32) + 1e3
     found = Embedding(values)
     places, distances = found.graph(7)

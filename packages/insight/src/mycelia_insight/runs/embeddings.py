@@ -228,8 +228,6 @@ def _principal(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.empty((0, 0), np.float32), np.empty(0)
     centred = values.astype(np.float64)
     centred -= centred.mean(0)
-    scale = np.abs(centred).max() or 1.0
-    centred /= scale  # squares of large values stay finite
     kept = min(MOST_COMPONENTS, count, width)
     if width <= count:
         weights, vectors = np.linalg.eigh(centred.T @ centred)
@@ -240,7 +238,7 @@ def _principal(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     total = max(float(np.maximum(weights, 0).sum()), np.finfo(float).tiny)
     # An axis has no direction of its own: the point farthest along it lies on the positive side.
     farthest = found[np.abs(found).argmax(0), np.arange(kept)]
-    found *= np.where(farthest < 0, -scale, scale)
+    found *= np.where(farthest < 0, -1, 1)
     return found.astype(np.float32), np.maximum(weights[::-1][:kept], 0) / total
 
 
