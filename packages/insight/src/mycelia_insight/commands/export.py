@@ -27,15 +27,7 @@ def export(
 ) -> None:
     """Write runs as TensorBoard's event files, or as tables with images, tensors and sounds as files."""
     from mycelia_insight.exchange import export as values
-    from mycelia_insight.exchange.output import (
-        Refused,
-        all_or_nothing,
-        folder,
-        new_folder,
-        refuse_inside,
-        told,
-        warn,
-    )
+    from mycelia_insight.exchange.output import Refused, folder, made_from, warn
     from mycelia_insight.exchange.runs import opened, pattern
 
     folder(summary_dir, "--summary-dir")
@@ -44,10 +36,9 @@ def export(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     counts = values.Counts()
-    with all_or_nothing("exported"):
-        refuse_inside(output, summary_dir)
+    with made_from(summary_dir, output, "exported") as target:
         make = _maker(format)
-        with new_folder(output) as target, opened(summary_dir) as library:
+        with opened(summary_dir) as library:
             runs = library.runs()
             if not runs:
                 raise Refused(f"there are no runs in {summary_dir}")
@@ -60,10 +51,9 @@ def export(
                 for path, count, _ in run.broken():
                     many = "s" if count > 1 else ""
                     warn(f"{path}: {count} broken record{many}, see `mycelia-insight check`")
-    many = "s" if len(runs) > 1 else ""
-    typer.echo(f"{len(runs)} run{many} in {os.path.abspath(output)}: {told(counts.kept) or 'no values'}")
+    typer.echo(counts.told(len(runs), output))
     if counts.left:
-        warn(f"left out, as {format.value} has no place for them: {told(counts.left)}")
+        warn(f"left out, as {format.value} has no place for them: {counts.told_left()}")
 
 
 def _maker(format: Format):

@@ -29,37 +29,26 @@ def import_runs(
 ) -> None:
     """Write runs of TensorBoard, W&B (offline) or MLflow (files) as MindSpore's summaries."""
     from mycelia_insight.exchange.export import Counts
-    from mycelia_insight.exchange.output import (
-        Refused,
-        all_or_nothing,
-        folder,
-        new_folder,
-        refuse_inside,
-        told,
-        warn,
-    )
+    from mycelia_insight.exchange.output import Refused, folder, made_from, warn
     from mycelia_insight.exchange.run_writer import RunWriter
 
     folder(input, "--input")
     counts = Counts()
-    with all_or_nothing("imported"):
-        refuse_inside(output, input)
-        with new_folder(output) as target, _sources(format, input) as found:
-            if not found:
-                raise Refused(f"there are no runs of {format.value} in {input}")
-            for source in found:
-                place, again = os.path.join(target, source.name), 1
-                while os.path.lexists(place) and os.listdir(place):
-                    again += 1
-                    place = os.path.join(target, f"{source.name} ({again})")
-                os.makedirs(place, exist_ok=True)
-                writer = RunWriter(place, source.seconds)
-                source.write(writer, counts, warn)
-                writer.close()
-    many = "s" if len(found) > 1 else ""
-    typer.echo(f"{len(found)} run{many} in {os.path.abspath(output)}: {told(counts.kept) or 'no values'}")
+    with made_from(input, output, "imported") as target, _sources(format, input) as found:
+        if not found:
+            raise Refused(f"there are no runs of {format.value} in {input}")
+        for source in found:
+            place, again = os.path.join(target, source.name), 1
+            while os.path.lexists(place) and os.listdir(place):
+                again += 1
+                place = os.path.join(target, f"{source.name} ({again})")
+            os.makedirs(place, exist_ok=True)
+            writer = RunWriter(place, source.seconds)
+            source.write(writer, counts, warn)
+            writer.close()
+    typer.echo(counts.told(len(found), output))
     if counts.left:
-        warn(f"left out, as there is no place for them: {told(counts.left)}")
+        warn(f"left out, as there is no place for them: {counts.told_left()}")
 
 
 @contextlib.contextmanager

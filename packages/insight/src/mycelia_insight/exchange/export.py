@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -61,6 +62,16 @@ class Counts:
     kept: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
 
+    def told(self, runs: int, place: str) -> str:
+        """`2 runs in PLACE: 3 images, 1 text`."""
+        return (
+            f"{runs} run{'s' * (runs != 1)} in {os.path.abspath(place)}: {_listed(self.kept) or 'no values'}"
+        )
+
+    def told_left(self) -> str:
+        """What there was no place for; "" if there was for all."""
+        return _listed(self.left)
+
 
 def copy(
     run: Run, tags: re.Pattern[str], writer: Writer, warn: Callable[[str], None], counts: Counts
@@ -89,6 +100,10 @@ def copy(
     values = parameters_of(run, known)
     if values:
         (counts.kept if writer.hyperparameters(values) else counts.left)["hyper-parameter"] += len(values)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {name}{'s' * (n != 1)}" for name, n in sorted(counts.items()))
 
 
 def parameters_of(run: Run, known: list[Tag]) -> dict[str, Value]:

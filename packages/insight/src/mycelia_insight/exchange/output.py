@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import typer
@@ -73,6 +73,15 @@ def all_or_nothing(done: str) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextlib.contextmanager
+def made_from(source: str, path: str, done: str) -> Iterator[str]:
+    """`new_folder(path)` for what is made of the folder `source`, with `all_or_nothing(done)`."""
+    with all_or_nothing(done):
+        refuse_inside(path, source)
+        with new_folder(path) as target:
+            yield target
+
+
 def _end(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
@@ -104,8 +113,3 @@ def warn(text: str) -> None:
     """A line on the standard error; bytes of names that are no UTF-8 as `\\xNN`."""
     clean = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     typer.echo(f"[WARNING] {clean}", err=True)
-
-
-def told(counts: Mapping[str, int]) -> str:
-    """Numbers of things: `3 images, 1 text`."""
-    return ", ".join(f"{n} {name}{'s' * (n != 1)}" for name, n in sorted(counts.items()))
