@@ -11,7 +11,7 @@ import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError
 from mycelia_lite.format import read
 
-from .onnx_models import answers, model, node, write
+from .onnx_models import answers, converted, model, node, write
 
 
 def draw(shape, seed=0):
@@ -119,3 +119,42 @@ def test_random_models_with_other_sizes_answer_right_or_refuse(seed, tmp_path):
     wanted = expected(tmp_path, nodes, x, WEIGHTS)
     assert found.shape == wanted.shape, names
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4, err_msg=str(names))
+
+
+X = np.arange(48, dtype=np.float32).reshape(2, 4, 6)
+KEPT = {  # nodes that serve other sizes than those they were converted for
+    "split": (node("Split", "x", "y z", axis=2, split=[2, 4]), 10, {}),
+    "slice": (node("Slice", "x b e a", "y"), 13, {"b": [1], "e": [3], "a": [2]}),
+}
+REFUSED = {
+    "from the back": (node("Gather", "x i", "y", axis=1), 13, {"i": [-1]}),
+    "to the end": (node("Slice", "x b e a", "y"), 13, {"b": [0], "e": [4], "a": [1]}),
+    "cut": (node("Pad", "x p", "y"), 13, {"p": [0, 0, 0, 0, -1, 0]}),
+    "largest": (node("Hardmax", "x", "y", axis=1), 13, {}),
+    "shifted": (node("CumSum", "x i", "y", exclusive=1), 14, {"i": 1}),
+    "turned": (node("ReverseSequence", "x i", "y", batch_axis=0, time_axis=1), 13, {"i": [2, 3]}),
+    "same size": (node("Resize", "x - - n", "y", mode="nearest"), 13, {"n": [2, 4, 6]}),
+}
+
+
+def of_one(tmp_path, operator, opset, constants):
+    weights = {name: np.array(value) for name, value in constants.items()}
+    outputs = " ".join(operator.output)
+    return converted(tmp_path, model([operator], {"x": ("float32", X.shape)}, outputs, weights, opset))
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_other_axes_than_the_parts_may_grow(tmp_path, name):
+    run = of_one(tmp_path, *KEPT[name])
+    x = np.arange(90, dtype=np.float32).reshape(3, 5, 6)
+    wanted = (x[:, :, :2], x[:, :, 2:]) if name == "split" else (x[:, :, 1:3],)
+    for found, part in zip(run(x), wanted, strict=True):
+        np.testing.assert_array_equal(found, part)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_places_that_follow_from_a_size(tmp_path, name):
+    run = of_one(tmp_path, *REFUSED[name])
+    run(X)
+    with pytest.raises(RuntimeError, match=REFUSED[name][0].op_type):
+        run(np.zeros((2, 5, 6), np.float32))

@@ -132,7 +132,9 @@ def _strided_slice(w: Writer, node: Node) -> None:
     begin, stride, size, shape = (list(attrs[name]) for name in ("begin", "stride", "size", "shape"))
     end = []
     for b, s, n, whole in zip(begin, stride, size, x.type.shape):
-        if type(n) is int and type(b) is int and n >= 0:  # right behind the last; -1 is the last
+        if s == 1 and type(b) is int and b == 0 and _same_size(n, whole):  # all, whatever the size becomes
+            end.append(np.iinfo(np.int32).max)
+        elif type(n) is int and type(b) is int and n >= 0:  # right behind the last; -1 is the last
             stop = b + (n - 1) * s + (1 if s > 0 else -1) if n else b
             end.append(stop if stop >= 0 else -int(whole) - 1)
         elif s < 0:

@@ -267,7 +267,7 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
             places = _places(start, end, step, shape[axis])
             begin[axis], size[axis], stride[axis] = places.start if places else 0, len(places), step
             whole = start == 0 and step == 1 and end >= _END
-            if known(x) is None and not whole and (start < 0 or end < 0 or step < 0 or end > shape[axis]):
+            if known(x) is None and not whole and (start < 0 or end < 0 or step < 0 or end >= shape[axis]):
                 call.fixed = True
             continue
         if not is_number(step):
@@ -375,6 +375,7 @@ def _open_pad(call: Call, x: Any, begin: list[int], end: list[int], mode: str) -
 def _constant_pad(call: Call, x: Any, begin: list[int], end: list[int], fill: Any) -> Any:
     for axis, (before, after) in enumerate(zip(begin, end)):
         if before < 0 or after < 0:
+            call.fixed = True
             n = known_shape(call, x, (axis,))[axis]
             x = _part(x, axis, slice(max(-before, 0), n - max(-after, 0)))
     if max((*begin, *end), default=0) <= 0:

@@ -165,6 +165,7 @@ def _top_k(call, x, k=None):
 @operator("ReverseSequence")
 def _reverse_sequence(call, x, lengths):
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
+    call.fixed = known(x) is None
     return ops.reverse_sequence(x, lengths, time, batch)
 
 

@@ -17,6 +17,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     integers,
     is_number,
+    known,
     need_known,
     operator,
     positive_axis,
@@ -154,6 +155,7 @@ def _cum_prod(call, x, axis):
 
 def _cumulated(call: Call, x: Any, axis: Any, function: Callable, first: int) -> Any:
     exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
+    call.fixed = bool(exclusive) and known(x) is None
 
     def along(x: Any, axis: int) -> Any:
         y = ops.flip(x, (axis,)) if reverse else x

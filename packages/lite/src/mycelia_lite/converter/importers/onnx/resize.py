@@ -210,7 +210,7 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
         axis for axis, g in zip(axes, given) if not (g == 1 if sizes is None else same_size(g, before[axis]))
     ]  # what stays may be open
     shape = known_shape(call, x, changing)
-    call.fixed = bool(changing) and known(x) is None
+    call.fixed = bool(changing or sizes is not None and all(map(is_number, before))) and known(x) is None
     if any(type(g) not in (int, float) for axis, g in zip(axes, given) if axis in changing):
         raise call.fail("sizes that are open: give inputShape")
     if sizes is not None and policy != "stretch":
