@@ -2,4 +2,16 @@
 so nothing heavy at the top.
 """
 
+from __future__ import annotations
+
+from mycelia.hookspecs import hookimpl
+
 HOOK_API = 1
+
+
+@hookimpl
+def mycelia_backends():
+    """The simulated device."""
+    from mycelia_backend_ascend_sim.backend import AscendSimBackend
+
+    return [AscendSimBackend()]

@@ -1,0 +1,94 @@
+"""The backend class: kernels, memory, copies and streams of the simulated device, passes of its compiler."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from mycelia.backends import Backend, Buffer, Pass, Stream
+from mycelia_backend_ascend_sim import chip, options
+from mycelia_backend_ascend_sim.tasks import Device
+
+
+class AscendStream(Stream):
+    """A queue of the device. Tasks run when they are given, so nothing is ever left in it."""
+
+    _ids = itertools.count()
+
+    def __init__(self) -> None:
+        self.stream_id = next(self._ids)
+
+
+class AscendSimBackend(Backend):
+    """An Ascend device whose arithmetic, layouts and overflow status are simulated on the host."""
+
+    name = "ascend-sim"
+    own_memory = True
+
+    def __init__(self) -> None:
+        self.simulated = Device(chip.load(options.present().chip).memory_bytes)
+        self._default = AscendStream()
+
+    def kernels(self):
+        from mycelia_backend_ascend_sim import kernels
+
+        return kernels.table(self.simulated)
+
+    def supports(self, op, types, attrs):
+        from mycelia_backend_ascend_sim import kernels
+
+        return kernels.supports(op, types, attrs)
+
+    def passes(self, frozen: Collection[int]) -> Sequence[Pass]:
+        from mycelia_backend_ascend_sim import fusion
+
+        return fusion.passes()
+
+    def launch(self, function, inputs: Sequence[Buffer | None], outputs: Sequence[Buffer]) -> None:
+        stream: Any = self.current_stream()
+        self.simulated.launch(function, inputs, outputs, stream.stream_id)
+
+    # ---- its memory
+
+    def allocate(self, size):
+        with self.simulated.lock:
+            return self.simulated.memory.allocate(size)
+
+    def free(self, address, size):
+        with self.simulated.lock:
+            self.simulated.memory.free(address)
+
+    def copy_from_host(self, address, source):
+        with self.simulated.lock:
+            content = np.frombuffer(source, np.uint8)
+            np.copyto(self.simulated.memory.to_write(address, content.size), content)
+
+    def copy_to_host(self, target, address):
+        with self.simulated.lock:
+            np.frombuffer(target, np.uint8)[:] = self.simulated.memory.read(address, len(target))
+
+    def copy(self, target, source, size):
+        with self.simulated.lock:
+            content = self.simulated.memory.read(source, size)
+            np.copyto(self.simulated.memory.to_write(target, size), content)
+
+    # ---- its work in order
+
+    def stream(self, priority=0):
+        return AscendStream()
+
+    def default_stream(self):
+        return self._default
+
+
+def device() -> Device:
+    """The simulated device of this process. Errors: RuntimeError if no plugin brings it."""
+    from mycelia.backends import registry
+
+    backend = registry.available().get(AscendSimBackend.name)
+    if not isinstance(backend, AscendSimBackend):
+        raise RuntimeError("the backend 'ascend-sim' is not among the plugins of mycelia")
+    return backend.simulated
