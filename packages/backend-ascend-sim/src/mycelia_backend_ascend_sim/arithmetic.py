@@ -29,6 +29,9 @@ R9  Fusion. Within a fusion the parts hand float32 to one another: R2 and R3 app
 
 from __future__ import annotations
 
+import itertools
+import math
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -44,7 +47,7 @@ LARGEST = {
     dtypes.bfloat16: np.array([0x7F7F0000], np.uint32).view(np.float32)[0],
     dtypes.float32: np.finfo(np.float32).max,
 }
-_AT_ONCE = 1 << 16  # products held at one time: they stay in a second-level cache
+_AT_ONCE = 1 << 17  # products held at one time: they stay in a second-level cache
 
 
 def flushed(x: np.ndarray, dtype: DType) -> np.ndarray:
@@ -112,17 +115,30 @@ def mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool = False) -> np.nda
         return tree_sum(x, axes, keepdims) * np.float32(np.divide(1.0, count))
 
 
+class _Scratch(threading.local):
+    """Memory for products, kept: fresh pages would cost as much as the products."""
+
+    def __init__(self) -> None:
+        self.products = np.empty(_AT_ONCE, np.float32)
+
+
+_scratch = _Scratch()
+
+
 def _block_sums(a: np.ndarray, b: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-    """The sums of blocks [B, v, M] and [B, v, N] of at most 16 terms: [B, M, N]."""
-    products = a[:, :, :, None] * b[:, :, None, :]
+    """The sums of blocks [B, v, M] and [B, v, N] of at most 16 terms: [B, M, N], until the next call."""
+    blocks, v, m = a.shape
+    shape = blocks, v, m, b.shape[2]
+    size = math.prod(shape)
+    products = (_scratch.products if size <= _AT_ONCE else np.empty(size, np.float32))[:size].reshape(shape)
+    np.multiply(a[:, :, :, None], b[:, :, None, :], out=products)
     if mask is not None:
-        products[~np.broadcast_to(mask[:, :, None, :], products.shape)] = 0
-    v = products.shape[1]
+        products[~np.broadcast_to(mask[:, :, None, :], shape)] = 0
     n = BLOCK
     while n > 1:  # terms that are missing add nothing
         n //= 2
         if v > n:
-            products[:, : v - n] += products[:, n:v]
+            np.add(products[:, : v - n], products[:, n:v], out=products[:, : v - n])
             v = n
     return products[:, 0]
 
@@ -139,14 +155,16 @@ def accumulate(
     n = b.shape[2]
     if 0 in (blocks, v, m, n):
         return
-    rows = max(1, min(m, _AT_ONCE // (v * n)))
-    at_once = max(1, _AT_ONCE // (v * n * rows))
-    for start in range(0, m, rows):
-        part = total[start : start + rows]
+    columns = min(n, max(_AT_ONCE // (v * m), 512))
+    rows = max(1, min(m, _AT_ONCE // (v * columns)))
+    at_once = max(1, _AT_ONCE // (v * columns * rows))
+    for left, start in itertools.product(range(0, n, columns), range(0, m, rows)):
+        here = slice(left, left + columns)
+        part = total[start : start + rows, here]
         for first in range(0, blocks, at_once):
-            here = slice(first, first + at_once)
-            masked = None if mask is None else mask[here]
-            for block in _block_sums(a[here, :, start : start + rows], b[here], masked):
+            some = slice(first, first + at_once)
+            masked = None if mask is None else mask[some, :, here]
+            for block in _block_sums(a[some, :, start : start + rows], b[some, :, here], masked):
                 if half:
                     part[:] = (part + block.astype(np.float16).astype(np.float32)).astype(np.float16)
                 else:
