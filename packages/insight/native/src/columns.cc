@@ -112,7 +112,7 @@ Index::Scan Index::scan(const std::string& path, int64_t limit) {
     std::lock_guard<std::mutex> lock(guard_);
     const int64_t from = file.offset();
     std::string_view message;
-    const PluginOf plugin_of = [&](std::string_view tag, std::string_view told) -> std::string_view {
+    const auto plugin_of = [&](std::string_view tag, std::string_view told) -> std::string_view {
       Column* known = find(Kind::kOther, tag);
       if (!known && told.empty()) return {};
       if (!known) known = &made(Kind::kOther, tag), known->plugin = told;
@@ -481,7 +481,7 @@ int32_t size_of_image(std::string_view payload) {
   Fields fields(payload);
   uint64_t size[3] = {};
   for (Field f; fields.next(&f);)
-    if (f.type == 0 && (f.number == 1 || f.number == 2)) size[f.number] = std::min<uint64_t>(f.number_value, 65535);
+    if (f.type() == 0 && (f.number() == 1 || f.number() == 2)) size[f.number()] = std::min<uint64_t>(f.number_value, 65535);
   return static_cast<int32_t>(static_cast<uint32_t>(size[2] << 16 | size[1]));
 }
 

@@ -1,8 +1,9 @@
 // The messages of event files, walked where they lie: MindSpore's and TensorBoard's.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string_view>
+
+#include "function_ref.h"
 
 namespace mycelia::insight {
 
@@ -27,9 +28,10 @@ struct Found {
 };
 
 // Plugin of a TensorBoard tag, told with its first value only.
-using PluginOf = std::function<std::string_view(std::string_view tag, std::string_view told)>;
+using PluginOf = FunctionRef<std::string_view(std::string_view tag, std::string_view told)>;
+using Each = FunctionRef<void(const Found&)>;
 
 // Calls `each` for every value of an event. False: it is no such message. The first record tells the dialect, which stays.
-bool walk_event(std::string_view event, Dialect* dialect, const PluginOf& plugin_of, const std::function<void(const Found&)>& each);
+bool walk_event(std::string_view event, Dialect* dialect, PluginOf plugin_of, Each each);
 
 }  // namespace mycelia::insight

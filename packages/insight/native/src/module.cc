@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "columns.h"
+#include "py_fields.h"
 
 namespace mycelia::insight {
 namespace {
@@ -276,7 +277,7 @@ PyMODINIT_FUNC PyInit__native() {
   if (!m) return nullptr;
   damaged_error = PyErr_NewException("mycelia_insight._native.DamagedIndex", PyExc_RuntimeError, nullptr);
   PyObject* type = PyType_FromSpec(&index_spec);
-  if (!type || !damaged_error || PyModule_AddObjectRef(m, "Index", type) != 0 || PyModule_AddObjectRef(m, "DamagedIndex", damaged_error) != 0) Py_CLEAR(m);
+  if (!type || !damaged_error || PyModule_AddObjectRef(m, "Index", type) != 0 || PyModule_AddObjectRef(m, "DamagedIndex", damaged_error) != 0 || !add_fields(m)) Py_CLEAR(m);
   Py_XDECREF(type);
   return m;
 }

@@ -195,6 +195,14 @@ def test_strange_graphs_are_shown(data):
     assert graph.branches[0].end == len(graph.leaves)
 
 
+def test_a_type_that_is_broken_costs_itself_alone():
+    broken = field(1, field(2, "1") + field(3, "Add") + field(4, "a") + field(6, b"\x0a"))
+    graph = of_mindspore(broken + node("2", "Add", "a", "1"))
+    assert (graph.leaves[0].dtype, graph.leaves[0].shape) == ("", None)
+    seen, edges = graph.view(["a"])
+    assert len(seen) == 3 and len(edges) == 1
+
+
 def test_what_is_no_graph_is_refused():
     whole = node("1", "Add", "a", "b")
     for data in (

@@ -16,14 +16,19 @@ WINDOW = 400  # children of a scope that are shown at once; more are shown in pa
 _DEEPEST = 100  # levels of scopes; what is deeper keeps the rest of its path as its name
 
 End = tuple[int, bool]  # the number of a leaf, and whether it only decides the order
+Typed = tuple[str, tuple[int, ...] | None]  # dtype and shape
+
+
+def _untyped() -> Typed:
+    return "", None
 
 
 @dataclass(slots=True)
 class Leaf:
     """An operator, a parameter or a constant.
 
-    name: unique, the path of its scopes in front. dtype and shape are those of its output: () of a number,
-    None of what is no tensor, -1 where a size is not known before it runs.
+    name: unique, the path of its scopes in front. type_of: computes, when it is asked, dtype and shape of its
+    output, () of a number, None of what is no tensor, -1 where a size is not known before it runs.
     """
 
     name: str
@@ -31,14 +36,21 @@ class Leaf:
     scope: str
     kind: str = "operator"  # or "parameter", "constant", "output"
     inputs: list[End] = field(default_factory=list)
-    dtype: str = ""
-    shape: tuple[int, ...] | None = None
+    type_of: Callable[[], Typed] = _untyped
     attributes: Callable[[], dict[str, str]] = dict
     source: str = ""  # file:line
 
     @property
+    def dtype(self) -> str:
+        return self.type_of()[0]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        return self.type_of()[1]
+
+    @property
     def is_dynamic(self) -> bool:
-        return self.shape is not None and any(n < 0 for n in self.shape)
+        return any(n < 0 for n in self.shape or ())
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from mycelia_insight.records import wire
-from mycelia_insight.records.graph import Leaf, ScopeGraph
+from mycelia_insight.records.graph import Leaf, ScopeGraph, Typed
 from mycelia_insight.records.wire import Broken, plain
 
 # DataType of mindspore.irpb, by its numbers.
@@ -75,9 +75,9 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
             leaves.append(_placed(template, "", names))
     for number, value in parts:
         if number == 4:
-            key, dtype, shape = _named_type(_message(value))
+            key, its_type = _named_type(_message(value))
             ends = [(known[key], False)] if key in known else []
-            leaves.append(Leaf(_unique("output", names), "Output", "", "output", ends, dtype, shape))
+            leaves.append(Leaf(_unique("output", names), "Output", "", "output", ends, its_type))
     title = next((_text(value) for number, value in parts if number == 2), "")
     return ScopeGraph(name or title, leaves)
 
@@ -101,9 +101,8 @@ def of_tensorboard(data: bytes, name: str = "") -> ScopeGraph:
             elif part == 5:
                 attributes.append(_message(content))
         shown = {"Const": "constant", "Placeholder": "parameter", "Parameter": "parameter"}
-        dtype, shape = _tensorflow_type(attributes)
         leaf = Leaf(_unique(key or "unnamed", names), kind, key.rpartition("/")[0],
-                    shown.get(kind, "operator"), [], dtype, shape)  # fmt: skip
+                    shown.get(kind, "operator"), [], partial(_tensorflow_type, attributes))  # fmt: skip
         leaf.attributes = partial(_tensorflow_attributes, attributes)
         known.setdefault(key, len(leaves))
         leaves.append(leaf)
@@ -133,15 +132,14 @@ def _unique(name: str, names: set[str]) -> str:
 
 def _placed(template: Leaf, scope: str, names: set[str]) -> Leaf:
     name = _unique(f"{scope}/{template.name}" if scope else template.name, names)
-    return Leaf(name, template.type, scope, template.kind, [], template.dtype, template.shape,
-                template.attributes)  # fmt: skip
+    return Leaf(name, template.type, scope, template.kind, [], template.type_of, template.attributes)
 
 
 def _node(data: bytes) -> tuple[str, Leaf, list[tuple[str, bool]]]:
     key = kind = scope = full = ""
     inputs: list[tuple[str, bool]] = []
     attributes: list[bytes] = []
-    dtype, shape, source = "", None, ""
+    kept, source = b"", ""
     for number, value in plain(data):
         if number == 1:
             name, edge = "", 0
@@ -160,30 +158,32 @@ def _node(data: bytes) -> tuple[str, Leaf, list[tuple[str, bool]]]:
         elif number == 5:
             attributes.append(_message(value))
         elif number == 6:
-            dtype, shape = _type(_message(value))
+            kept = _message(value)
         elif number == 8:
             full = _text(value)
     for one in attributes:
         if one.startswith(b"\x0a\x06source"):
             source = _attributes([one])["source"].strip('"')
-    leaf = Leaf(full or f"{scope}/{kind}-op{key}".lstrip("/"), kind, scope, "operator", [], dtype, shape)
-    leaf.attributes, leaf.source = partial(_attributes, attributes), source
+    name = full or f"{scope}/{kind}-op{key}".lstrip("/")
+    leaf = Leaf(
+        name, kind, scope, "operator", [], partial(_type_of, kept), partial(_attributes, attributes), source
+    )
     return key, leaf, inputs
 
 
 def _parameter(data: bytes) -> Leaf:
-    name, dtype, shape = _named_type(data)
-    return Leaf(name, "Parameter", "", "parameter", [], dtype, shape)
+    name, its_type = _named_type(data)
+    return Leaf(name, "Parameter", "", "parameter", [], its_type)
 
 
-def _named_type(data: bytes) -> tuple[str, str, tuple[int, ...] | None]:
-    name, dtype, shape = "", "", None
+def _named_type(data: bytes) -> tuple[str, Callable[[], Typed]]:
+    name, kept = "", b""
     for number, value in plain(data):
         if number == 1:
             name = _text(value)
         elif number == 2:
-            dtype, shape = _type(_message(value))
-    return name, dtype, shape
+            kept = _message(value)
+    return name, partial(_type_of, kept)
 
 
 def _constant(data: bytes) -> Leaf:
@@ -200,7 +200,15 @@ def _constant_attributes(content: bytes) -> dict[str, str]:
     return {"value": _value(content)[:_LONGEST]}
 
 
-def _type(data: bytes, level: int = 0) -> tuple[str, tuple[int, ...] | None]:
+def _type_of(data: bytes) -> Typed:
+    """As `_type`; a message that is broken tells none."""
+    try:
+        return _type(data)
+    except Broken:
+        return "", None
+
+
+def _type(data: bytes, level: int = 0) -> Typed:
     """(dtype, shape) of a TypeProto; shape is None for what is no tensor."""
     kind, inner, dtype, shape = 0, [], "", None
     for number, value in plain(data):
@@ -282,8 +290,15 @@ def _tensor(data: bytes) -> str:
     return f"tensor {dtype}{dims}"
 
 
-def _tensorflow_type(found: list[bytes]) -> tuple[str, tuple[int, ...] | None]:
-    """Of attributes `T`, `dtype` and `_output_shapes` of a NodeDef."""
+def _tensorflow_type(found: list[bytes]) -> Typed:
+    """Of attributes `T`, `dtype` and `_output_shapes` of a NodeDef; what is broken tells none."""
+    try:
+        return _tensorflow_type_of(found)
+    except Broken:
+        return "", None
+
+
+def _tensorflow_type_of(found: list[bytes]) -> Typed:
     dtype, shape = "", None
     for data in found:
         key, value = _entry(data)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mycelia_insight.records.graph import ScopeGraph
@@ -52,7 +54,8 @@ class Graphs:
         key = (run.id, source)
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = _decode(run, source)
+                with _uncollected():
+                    self._kept[key] = _decode(run, source)
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
@@ -104,6 +107,18 @@ def _folders(folder: str) -> list[str]:
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for cycles: a decoded graph has none, and looking takes as long as decoding does."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _decode(run: Run, source: GraphSource) -> ScopeGraph:

@@ -113,7 +113,8 @@ def _found(graphs: Graphs, run: Run, id: str) -> ScopeGraph:
 
 
 def _type(leaf: Leaf) -> dict:
-    return {"dtype": leaf.dtype, "shape": leaf.shape}
+    dtype, shape = leaf.type_of()
+    return {"dtype": dtype, "shape": shape}
 
 
 def _named(graph: ScopeGraph, number: int) -> dict:
