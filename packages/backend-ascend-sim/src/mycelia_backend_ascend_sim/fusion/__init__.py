@@ -1,5 +1,5 @@
-"""x"""
+"""Fusions of the device's unified buffer: the op, and the passes that make it."""
 
+from mycelia_backend_ascend_sim.fusion.passes import FUSIONS, passes
 
-def passes():
-    return []
+__all__ = ["FUSIONS", "passes"]

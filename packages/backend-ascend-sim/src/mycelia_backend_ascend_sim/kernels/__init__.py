@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -43,8 +44,10 @@ def _plain(definition) -> bool:
     )
 
 
-def _vector_kernels() -> dict[str, tuple[str, Callable]]:
+@functools.cache
+def vector_kernels() -> dict[str, tuple[str, Callable]]:
     """(unit, kernel) of all ops but those of the cube."""
+    find("add")  # the ops are defined by now
     found: dict[str, tuple[str, Callable]] = {}
     for name, op in registry.items():
         definition = op.definition
@@ -70,10 +73,12 @@ def _vector_kernels() -> dict[str, tuple[str, Callable]]:
 
 def table(device: Device) -> dict[tuple[str, str], Callable]:
     """(op, dtypes) -> kernel, which gets Operands."""
-    find("add")  # the ops are defined by now
+    from mycelia_backend_ascend_sim.fusion import op
+
     kernels = {name: (CUBE, partial(cube.run, name)) for name in cube.HOSTS} | {
-        name: kernel for name, kernel in _vector_kernels().items() if name not in cube.HOSTS
+        name: kernel for name, kernel in vector_kernels().items() if name not in cube.HOSTS
     }
+    kernels["ub_fusion"] = VECTOR, op.run
     return {(name, "*"): _as_task(device, name, unit, run) for name, (unit, run) in kernels.items()}
 
 
@@ -95,6 +100,8 @@ def supports(op: str, types: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
         if len({*found}) != 1:
             return False
         return found[0] in FLOATS or found[0] in cube.INTEGERS and op in ("mat_mul", "batch_matmul", "dense")
+    if op == "ub_fusion":
+        return True
     if op == "cast":
         return found[0] in _CASTS and attrs["dtype"] in _CASTS
     if attrs.get("data_format") == "NHWC" and op in pool.WRITTEN:
