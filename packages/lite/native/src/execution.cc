@@ -234,6 +234,14 @@ Status Execution::run(const std::shared_ptr<Stage>& first, const Sink& sink, Obs
 }
 
 Status Execution::finish(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink) {
+  if (stage->plan.rest.empty()) {  // the only stage: small models notice what follows
+    struct Active {
+      Stage& stage;
+      ~Active() { stage.active = false; }
+    } now{*stage};
+    stage->active = true;
+    return run_steps(*stage);
+  }
   struct UnderWay {  // the stages of one run of a graph
     std::vector<std::shared_ptr<Stage>> stages;
     std::deque<Results> results;  // of their activations: later stages read them

@@ -91,9 +91,8 @@ class Model:
         library = runtime.library()
         self._inputs = [Tensor._of(h, self) for h in library.MSModelGetInputs(self._handle).list()]
         self._outputs = [Tensor._of(h, self) for h in library.MSModelGetOutputs(self._handle).list()]
-        # A run on the model's own inputs, which small models notice the preparation of.
-        handle, inputs = runtime.Handle(self._handle), _handles(self._inputs, "inputs")
-        self._run = functools.partial(library.MSModelPredict, handle, inputs, None, None, None)
+        # A run on the model's own inputs: small models notice each argument of a call.
+        self._run = functools.partial(library.MSModelRun, runtime.Handle(self._handle))
 
     def update_config(self, section: str, config: dict[str, str]) -> None:
         """Settings before the model is built: `[execution_plan]` has nodes with data_type:float16 or

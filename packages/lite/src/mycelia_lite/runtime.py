@@ -142,7 +142,7 @@ _SIGNATURES = {
         ),
     ),
     "MSModelResize": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(ShapeInfo), ctypes.c_size_t)),
-    "MSModelPredict": (ctypes.c_int, (Handle, TensorArray, Handle, Handle, Handle)),
+    "MSModelRun": (ctypes.c_int, (Handle,)),
     "MSModelPredictObserved": (
         ctypes.c_int,
         (

@@ -285,7 +285,8 @@ class Caller {
     std::vector<MSNodeProfile> nodes(200);
     size_t places = below(4) ? nodes.size() : below(3);
     MSTensorHandleArray found{0, nullptr};
-    switch (below(9)) {
+    switch (below(10)) {
+      case 9: TRY(MSModelRun(model)); break;
       case 0: TRY(MSModelTimeRuns(model, below(2), below(3), below(6) ? times : nullptr)); break;
       case 1: TRY(MSModelTimeRuns(model, SIZE_MAX, 1 + below(3), times)); break;
       case 2:

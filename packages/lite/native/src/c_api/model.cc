@@ -334,10 +334,11 @@ MSStatus MSModelPredictObserved(MSModelHandle handle, MSTensorHandleArray inputs
                                 MSNodeCallBack after, void* user) {
   return built(handle, [&](Model& model) {
     Session& session = *model.session;
-    Status status = session.ready() ? take_inputs(session, inputs) : session.predict();  // which says why
-    if (!status) return status;
+    const std::vector<MSTensorHandle>& own = model.inputs.all();
+    const bool given = inputs.handle_num != own.size() || !inputs.handle_list || !std::equal(own.begin(), own.end(), inputs.handle_list);
+    if (Status status = !session.ready() ? session.predict() : given ? take_inputs(session, inputs) : Status(); !status) return status;
     CallBacks told_to(session.source()->file, before, after, user);
-    status = session.predict(before || after ? &told_to : nullptr);
+    Status status = session.predict(before || after ? &told_to : nullptr);
     if (status && outputs) *outputs = model.outputs.array();
     return status;
   });
@@ -346,6 +347,10 @@ MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, MSTenso
                         MSKernelCallBackC after) {
   Plain plain{before, after};
   return MSModelPredictObserved(model, inputs, outputs, before ? plain_before : nullptr, after ? plain_after : nullptr, &plain);
+}
+
+MSStatus MSModelRun(MSModelHandle handle) {
+  return built(handle, [](Model& model) { return model.session->predict(); });
 }
 
 MSTensorHandleArray MSModelGetInputs(MSModelHandle handle) {

@@ -191,6 +191,8 @@ MS_API MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, 
 /* The same with callbacks that get a pointer of the caller's. */
 MS_API MSStatus MSModelPredictObserved(MSModelHandle model, MSTensorHandleArray inputs, MSTensorHandleArray* outputs, MSNodeCallBack before,
                                        MSNodeCallBack after, void* user);
+/* The same on what the model's own inputs hold, without callbacks. */
+MS_API MSStatus MSModelRun(MSModelHandle model);
 MS_API MSTensorHandleArray MSModelGetInputs(MSModelHandle model);
 MS_API MSTensorHandleArray MSModelGetOutputs(MSModelHandle model);
 MS_API MSTensorHandle MSModelGetInputByTensorName(MSModelHandle model, const char* tensor_name);
