@@ -1,8 +1,10 @@
 """Logging in MindSpore's levels and line format, on Python's `logging`.
 
 Levels: 0 DEBUG, 1 INFO, 2 WARNING (default), 3 ERROR, 4 CRITICAL, from MYCELIA_LOG_v or GLOG_v; parts of the
-system have names (`IR`, `PARALLEL`, `LITE`, ...) whose level MYCELIA_SUBMODULE_LOG_v or MS_SUBMODULE_LOG_v
+system have names (`CORE`, `PARALLEL`, `LITE`, ...) whose level MYCELIA_SUBMODULE_LOG_v or MS_SUBMODULE_LOG_v
 sets. A module logs with `log.logger(__name__).info(...)`; scripts may call `log.warning("...")` directly.
+With GLOG_logtostderr=0 files take the messages: one with all of them, and one of each level (`log_files`).
+What a tag of `log_verbose` stands for is told when VLOG_v asks for it, whatever the level.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 import threading
 import time
 
-from mycelia.engine.base import errors, settings
+from mycelia.engine.base import errors, log_verbose, settings
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -22,20 +24,20 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 SUBMODULES: dict[str, tuple[str, ...]] = {
     "ME": ("mycelia",),
     "CORE": ("mycelia.engine.ir", "mycelia.engine.ops", "mycelia.engine.dispatch"),
-    "COMMON": ("mycelia.engine.tensors.tensor", "mycelia.engine.base.config"),
+    "COMMON": ("mycelia.engine.tensors.tensor", "mycelia.engine.base"),
     "KERNEL": ("mycelia.engine.backends", "mycelia_backend_cpu", "mycelia_backend_cuda"),
     "DEVICE": ("mycelia_backend_cpu", "mycelia_backend_cuda"),
     "PARSER": ("mycelia.engine.capture",),
     "ANALYZER": ("mycelia.engine.ops.infer", "mycelia.engine.ir.verify"),
     "OPTIMIZER": ("mycelia.engine.compile.passes",),
-    "PRE_ACT": ("mycelia.engine.compile.place",),
+    "PRE_ACT": ("mycelia.engine.compile.placement",),
     "PIPELINE": ("mycelia.engine.compile",),
     "SESSION": ("mycelia.engine.compile.executable",),
     "VM": ("mycelia.engine.compile.executable",),
     "PYNATIVE": ("mycelia.engine.autodiff",),
     "EXPRESS": ("mycelia.io",),
     "MD": ("mycelia.dataset",),
-    "DEBUG": ("mycelia.debug",),
+    "DEBUG": ("mycelia.engine.ops.control_flow.debug", "mycelia.engine.compile.recorder"),
     "PROFILER": ("mycelia.profiler",),
     "PARALLEL": ("mycelia.parallel",),
     "UTILS": ("mycelia.engine.base.plugins",),
@@ -44,16 +46,18 @@ SUBMODULES: dict[str, tuple[str, ...]] = {
     "CACHE": ("mycelia_cache",),
     "INSIGHT": ("mycelia_insight",),
     "SIM": ("mycelia_backend_ascend_sim",),
+    "GE_ADPT": ("mycelia_backend_ascend_sim",),  # MindSpore's name for what hands graphs to Ascend
 }
 _ROOTS = ("mycelia", *sorted({n for names in SUBMODULES.values() for n in names if n.startswith("mycelia_")}))
 
 _SETTINGS = (
     "log_format", "log_level", "log_to_stderr", "log_stderr_threshold", "submodule_log_level", "log_dir",
-    "log_max_bytes", "log_backup_count",
+    "log_max_bytes", "log_backup_count", "log_max_size", "log_file_mode", "verbose_log",
 )  # fmt: skip
 #: The logger of scripts: None until the first message, and again for one who changed the settings.
 GLOBAL_LOGGER: logging.Logger | None = None
-FILE = "mycelia.log"  # log files have this name, and the number of the process
+PRODUCT = "mycelia"  # how log files are called
+_wanted_tags: frozenset[int] = frozenset()  # of `log_verbose`
 _lock = threading.RLock()
 
 
@@ -69,8 +73,8 @@ class _Formatter(logging.Formatter):
         part = submodule_of(record.name)
         where = f"{_short(record.pathname)}:{record.lineno}"
         return (
-            f"[{record.levelname}] {part}({record.process}:{record.thread},{record.processName}):"
-            f"{stamp}.{micro // 1000:03d}.{micro % 1000:03d} [{where}] {text}"
+            f"{_rank_prefix()}[{record.levelname}] {part}({record.process}:{record.thread},"
+            f"{record.processName}):{stamp}.{micro // 1000:03d}.{micro % 1000:03d} [{where}] {text}"
         )
 
 
@@ -82,6 +86,7 @@ class _JsonFormatter(logging.Formatter):
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
             + f".{int(record.msecs):03d}Z",
             "level": record.levelname,
+            "rank": settings.get("rank"),
             "part": submodule_of(record.name),
             "logger": record.name,
             "process": record.process,
@@ -92,6 +97,11 @@ class _JsonFormatter(logging.Formatter):
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return json.dumps(fields)
+
+
+def _rank_prefix() -> str:
+    """What tells the processes of a training apart where their lines meet; empty where there is one."""
+    return f"[rank {settings.get('rank')}]" if settings.is_set("rank") else ""
 
 
 class _Stderr(logging.StreamHandler):
@@ -150,7 +160,7 @@ def _parts(text: str) -> dict[str, int]:
 
 def setup() -> None:
     """Attach handlers and levels as the settings say; done once, by the first message."""
-    global GLOBAL_LOGGER
+    global GLOBAL_LOGGER, _wanted_tags
     if GLOBAL_LOGGER is not None:
         return
     with _lock:
@@ -162,7 +172,7 @@ def setup() -> None:
         handlers: list[logging.Handler] = [_Stderr()]
         if settings.get("log_to_stderr") == "0":
             handlers[0].setLevel(_level(settings.get("log_stderr_threshold"), "GLOG_stderrthreshold"))
-            handlers.append(_file_handler())
+            handlers += _file_handlers()
         for handler in handlers:
             handler.setFormatter(formatter)
         for root in _ROOTS:
@@ -172,11 +182,18 @@ def setup() -> None:
             logger.setLevel(level)
         for part, part_level in _parts(settings.get("submodule_log_level")).items():
             _set_part(part, part_level)
+        _wanted_tags = log_verbose.chosen(settings.get("verbose_log"))
         GLOBAL_LOGGER = logging.getLogger("mycelia")
+        if log_verbose.LIST in _wanted_tags:
+            for line in log_verbose.listing():
+                show(__name__, line, log_verbose.LIST)
 
 
-def _file_handler() -> logging.Handler:
+def _file_handlers() -> list[logging.Handler]:
+    """The file of all messages, `mycelia.log.{process}`, and those by level."""
     from logging.handlers import RotatingFileHandler
+
+    from mycelia.engine.base.log_files import SeverityFiles
 
     directory = settings.get("log_dir")
     if not directory:
@@ -184,13 +201,23 @@ def _file_handler() -> logging.Handler:
             "GLOG_log_dir", "GLOG_logtostderr is 0, so a directory for log files must be set"
         )
     directory = _rank_folder(directory)
+    try:
+        mode = int(settings.get("log_file_mode"), 8)
+    except ValueError:
+        raise errors.value_error(
+            "GLOG_logfile_mode",
+            f"permissions are an octal number such as 0640, but got {settings.get('log_file_mode')!r}",
+        ) from None
     os.makedirs(directory, exist_ok=True)
-    return RotatingFileHandler(
-        os.path.join(directory, f"{FILE}.{os.getpid()}"),
+    everything = RotatingFileHandler(
+        os.path.join(directory, f"{PRODUCT}.log.{os.getpid()}"),
         maxBytes=settings.get("log_max_bytes"),
         backupCount=settings.get("log_backup_count"),
         encoding="utf-8",
+        errors="backslashreplace",
     )
+    os.chmod(everything.baseFilename, mode)
+    return [everything, SeverityFiles(directory, PRODUCT, settings.get("log_max_size") << 20, mode)]
 
 
 def _rank_folder(directory: str) -> str:
@@ -239,11 +266,29 @@ def get_log_config() -> dict[str, str | int]:
     return found
 
 
-def show(name: str, text: str) -> None:
-    """Log what the setting `debug` asks for, at level INFO, whatever the level in force; `name`: a module's
-    `__name__`."""
+def wants(tag: int, debug: int | None = None) -> bool:
+    """Whether messages of a tag of `log_verbose` are asked for: by VLOG_v, or by a setting `debug` of at
+    least the number `debug`.
+    """
+    if debug is not None and settings.get("debug") >= debug:
+        return True
+    if GLOBAL_LOGGER is None:
+        if not settings.get("verbose_log"):  # nothing is set up for those who ask for nothing
+            return False
+        setup()
+    return tag in _wanted_tags
+
+
+def show(name: str, text: str, tag: int = 0) -> None:
+    """Log what was asked for, whatever the level in force: at level INFO, or as a message of `tag`.
+
+    `name`: a module's `__name__`.
+    """
     part = logger(name)
-    part.handle(part.makeRecord(name, logging.INFO, *_caller(), text, (), None))
+    record = part.makeRecord(name, logging.INFO, *_caller(), text, (), None)
+    if tag in _wanted_tags:
+        record.levelname = f"V{tag}"
+    part.handle(record)
 
 
 def _caller() -> tuple[str, int]:

@@ -23,7 +23,7 @@ import types
 import weakref
 from typing import Any
 
-from mycelia.engine.base import config, log
+from mycelia.engine.base import log
 from mycelia.engine.capture.jumps import HELPERS
 from mycelia.engine.capture.rewrite_expressions import MARK, SITES, Site
 from mycelia.engine.capture.rewrite_statements import FunctionRewriter
@@ -59,7 +59,7 @@ _code_cache: weakref.WeakKeyDictionary[types.CodeType, Any] = weakref.WeakKeyDic
 
 def _rewritten_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, ...]]:
     found = _code_cache.get(fn.__code__)
-    if found is None or config.get("debug") >= 4:  # which shows the code
+    if found is None or log.wants(11001, debug=4):  # which shows the code
         try:
             found = _rewrite_code(fn)
         except CannotRewrite as error:
@@ -102,8 +102,8 @@ def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, .
         None,
     )
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, definition)], []))
-    if config.get("debug") >= 4:
-        log.show(__name__, f"{fn.__qualname__} as it is captured:\n{ast.unparse(definition)}")
+    if log.wants(11001, debug=4):
+        log.show(__name__, f"{fn.__qualname__} as it is captured:\n{ast.unparse(definition)}", 11001)
     compiled = compile(
         module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE_FLAGS
     )

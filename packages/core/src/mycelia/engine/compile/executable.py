@@ -8,6 +8,7 @@ a loop body, or a Python callable where shapes are known only at run time. Inter
 from __future__ import annotations
 
 import contextlib
+import logging
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -133,15 +134,18 @@ class _Times:
 
 
 def _show_program(made: _C.Program, graph: Graph) -> None:
-    level = config.get("debug")
-    if level >= 1:
+    wanted, logger = log.wants(12901, debug=1), log.logger(__name__)
+    if wanted or logger.isEnabledFor(logging.INFO):
         report = made.info() if callable(made.info) else made.info
         text = f"{graph.name} is compiled: {len(made.nodes)} instructions, {report.peak} bytes of arena"
-        log.show(__name__, text)
-    if level >= 4:
+        if wanted:
+            log.show(__name__, text, 12901)
+        else:
+            logger.info(text)
+    if log.wants(12902, debug=4):
         lines = [f"  {place:4} {node.op.name}({_types(node.inputs)}) -> {_types(node.outputs)}"
                  for place, node in enumerate(made.nodes)]  # fmt: skip
-        log.show(__name__, "\n".join([f"{to_text(graph)}\nits program:", *lines]))
+        log.show(__name__, "\n".join([f"{to_text(graph)}\nits program:", *lines]), 12902)
 
 
 def _types(values: Sequence[Value | None]) -> str:

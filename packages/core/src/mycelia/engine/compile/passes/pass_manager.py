@@ -192,9 +192,9 @@ def _run(
     """Lets one pass run by `apply`, tells of it, checks the graph with `valid` and writes its file."""
     before = len(graph.nodes)
     changes = apply(step.run)
-    if config.get("debug") >= 3:
+    if log.wants(11000, debug=3):
         text = f"{graph.name}: pass {step.name}: {changes} changes, {before} -> {len(graph.nodes)} nodes"
-        log.show(__name__, text)
+        log.show(__name__, text, 11000)
     if checks():
         valid(graph)
     if changes:

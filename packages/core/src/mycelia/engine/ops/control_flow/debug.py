@@ -15,12 +15,22 @@ from mycelia.engine.ops.define import op
 
 __all__: list[str] = []
 
+_TAG = 10300  # of verbose messages, see `base.log_verbose`
 _TRACING = 1  # the bit of `_C.mode()` that is set while a graph is captured
 
 
 def is_captured() -> bool:
     """Whether calls of this thread become nodes of a graph."""
     return bool(_C.mode() & _TRACING)
+
+
+def _tell(text: str) -> None:
+    """A verbose message, for those who ask for them; others load no log."""
+    if config.get("verbose_log"):
+        from mycelia.engine.base import log
+
+        if log.wants(_TAG):
+            log.show(__name__, text, _TAG)
 
 
 # ----------------------------------------------------------------------------------------- lines
@@ -40,6 +50,7 @@ def _print_lines(inputs, *, pieces):
 def _print_lines(inputs, *, pieces):
     shown = [piece.shown(inputs) if hasattr(piece, "shown") else piece for piece in pieces]  # `capture.text`
     path = config.get("print_file_path")
+    _tell(f"Print: {len(shown)} pieces to {path or 'the screen'}")
     if path:
         print_file.append(path, [inputs[piece] if type(piece) is int else piece for piece in shown])
         return ()
@@ -194,8 +205,10 @@ _dumped = [0]
 def _dump_tensor(value, *, file):
     stem = file[:-4] if file.endswith(".npy") else file
     data = value.float().asnumpy() if value.dtype.name == "bfloat16" else value.asnumpy()
-    np.save(f"{stem}_{value.dtype.name}_{_dumped[0]}.npy", data)
+    path = f"{stem}_{value.dtype.name}_{_dumped[0]}.npy"
+    np.save(path, data)
     _dumped[0] += 1
+    _tell(f"TensorDump: {path}, {value.dtype.name}{list(value.shape)}")
     return ()
 
 
