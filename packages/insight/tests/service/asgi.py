@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 
 
 class Answer:
-    def __init__(self, status: int, body: bytes):
-        self.status_code, self.body = status, body
+    def __init__(self, status: int, body: bytes, headers: dict[str, str]):
+        self.status_code, self.body, self.headers = status, body, headers
 
     @property
     def text(self) -> str:
@@ -27,21 +27,29 @@ class Client:
         self._app = app
 
     def get(self, path: str, params: dict | list | None = None) -> Answer:
-        return self._ask("GET", path, params or {}, b"")
+        return self.ask("GET", path, params)
 
     def post(self, path: str, json: Any = None, content: bytes | None = None) -> Answer:
-        return self._ask("POST", path, {}, json_module.dumps(json).encode() if content is None else content)
+        return self.ask("POST", path, None, json_module.dumps(json).encode() if content is None else content)
 
     def put(self, path: str, json: Any = None, content: bytes | None = None) -> Answer:
-        return self._ask("PUT", path, {}, json_module.dumps(json).encode() if content is None else content)
+        return self.ask("PUT", path, None, json_module.dumps(json).encode() if content is None else content)
 
-    def _ask(self, method: str, path: str, params: dict | list, body: bytes) -> Answer:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        params: dict | list | None = None,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        given = {"Host": "localhost", "Content-Type": "application/json", **(headers or {})}
         path, _, query = path.partition("?")
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
             "raw_path": quote(path).encode(), "root_path": "", "scheme": "http", "client": ("127.0.0.1", 1),
-            "query_string": (urlencode(params) or quote(query, safe="=&")).encode(),
-            "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+            "query_string": (urlencode(params or {}) or quote(query, safe="=&")).encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in given.items()],
             "server": ("localhost", 80),
         }  # fmt: skip
         sent: list[dict] = []
@@ -54,4 +62,5 @@ class Client:
 
         asyncio.run(self._app(scope, receive, send))
         data = b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body")
-        return Answer(sent[0]["status"], data)
+        told = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
+        return Answer(sent[0]["status"], data, told)

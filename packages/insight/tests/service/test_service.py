@@ -87,13 +87,13 @@ def test_a_service_from_start_to_stop(command):
     again = command.start(FIXTURE)
     assert again.returncode == 2 and f"Reusing Mycelia Insight on port {command.port}." in again.stdout
     other = command.start(command.folder)
-    assert other.returncode == 1 and f"could not bind to port {command.port}" in other.stderr
+    assert other.returncode == 1 and f"could not bind to port {command.port}" in other.stdout
     stopped = command("stop", "--port", str(command.port))
     assert (stopped.returncode, stopped.stdout) == (0, "Stop mycelia-insight service successfully\n")
     gone = command("stop", "--port", str(command.port))
     assert gone.returncode == 1
     assert (
-        gone.stderr.strip()
+        gone.stdout.strip()
         == f"No mycelia-insight service started by current user found for port {command.port}"
     )
     assert command("status").stdout == "No service is running.\n"

@@ -47,7 +47,9 @@ def message(run: Run, entry: Entry, most: int = MOST_BYTES) -> bytes:
 
 
 def spread(found: list[Entry], most: int) -> list[Entry]:
-    """At most `most` values, evenly over all, the first and the last among them."""
+    """At most `most` values, evenly over all, the first and the last among them; of one the last."""
     if len(found) <= most:
         return found
+    if most == 1:
+        return found[-1:]
     return [found[i * (len(found) - 1) // (most - 1)] for i in range(most)]

@@ -9,8 +9,9 @@ from urllib.parse import quote, unquote
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,11 +35,14 @@ def make_app(settings: Settings, library: Library) -> Starlette:
     """The application below the settings' prefix."""
     inner = [
         Mount("/api/v1", routes=api.routes(library)),
-        Mount("/v1/mindinsight", routes=compatible.routes(library)),
+        Mount(settings.api_prefix, routes=compatible.routes(library, settings)),
         _pages(),
     ]
     prefix = settings.url_path_prefix
     middleware = [Middleware(_Guard, settings=settings)]
+    if settings.enable_cors:
+        methods = settings.support_request_methods.split(",")
+        middleware.append(Middleware(CORSMiddleware, allow_origins=["*"], allow_methods=methods))
     return Starlette(routes=[Mount(prefix, routes=inner)] if prefix else inner, middleware=middleware)
 
 
@@ -54,7 +58,7 @@ def _pages() -> Mount | Route:
 
 
 class _Guard:
-    """Headers that keep pages to themselves, the token, and names of the host that others cannot take.
+    """Headers that keep pages to themselves, methods, the token, names of the host that others cannot take.
 
     A page of another site may send a browser's requests to the own machine under a name of its own (DNS
     rebinding): a service that only the own machine reaches answers to the names of that machine alone.
@@ -63,6 +67,11 @@ class _Guard:
     def __init__(self, app: ASGIApp, settings: Settings):
         self._app, self._token = app, settings.token
         self._only_here = is_loopback(settings.host)
+        self._methods = {*settings.support_request_methods.split(",")}
+        if "GET" in self._methods:
+            self._methods.add("HEAD")
+        if settings.enable_cors:
+            self._methods.add("OPTIONS")  # what a browser asks before
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -85,6 +94,11 @@ class _Guard:
             answer = PlainTextResponse(
                 "This service answers to the names of its own machine only.\n", status_code=421
             )
+            await answer(scope, receive, with_headers)
+            return
+        if request.method not in self._methods:
+            told = {"error_code": "50545002", "error_msg": "405 Method Not Allowed."}  # as MindInsight does
+            answer = JSONResponse(told, 405, {"Allow": ", ".join(sorted(self._methods))})
             await answer(scope, receive, with_headers)
             return
         if self._token and not self._is_known(request):

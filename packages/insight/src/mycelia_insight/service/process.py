@@ -6,6 +6,7 @@ A file for each port in the user's state folder says who serves: `stop` and `sta
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -15,11 +16,14 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NoReturn
 
+from mycelia_insight.service.logs import path_of
 from mycelia_insight.service.settings import Settings
 
 _PATIENCE = 10.0  # seconds in which a service must answer
 _LAST_PATIENCE = 3.0  # seconds after which a service that does not end is killed
+_LISTENS = "0A"  # a socket's state in /proc/net/tcp
 MODULE = "mycelia_insight.service"
 
 
@@ -89,20 +93,43 @@ def register(settings: Settings) -> Path:
 
 
 def port_error(settings: Settings) -> str:
-    """Why the port cannot be had, "" if it can."""
+    """Why the port cannot be had, and which process has it, if that can be told; "" if it can be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((settings.host, settings.port))
         except OSError as error:
-            return f"could not bind to port {settings.port}: {error.strerror}"
+            if error.errno != errno.EADDRINUSE:
+                return f"could not bind to port {settings.port}: {error.strerror}"
+            holder = _holder(settings.port)
+            return f"could not bind to port {settings.port}, it was already in use" + (
+                f" (pid {holder})" if holder else ""
+            )
     return ""
+
+
+def _holder(port: int) -> int | None:
+    """The process that listens at a port; None if it is another user's, or the system has no /proc."""
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                _, local, _, state, *rest = line.split()
+                if state == _LISTENS and int(local.rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{rest[5]}]")
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        with contextlib.suppress(OSError):
+            for link in folder.iterdir():
+                with contextlib.suppress(OSError):
+                    if os.readlink(link) in inodes:
+                        return int(folder.parent.name)
+    return None
 
 
 def start(settings: Settings) -> tuple[str, str]:
     """Start a service: ("success" | "failed" | "unknown", path of its log)."""
-    log = Path(settings.workspace) / "log" / "server" / f"error.{settings.port}.log"
+    log = path_of(settings.workspace, "server", settings.port, "error")
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
         child = subprocess.Popen(
@@ -117,6 +144,14 @@ def start(settings: Settings) -> tuple[str, str]:
             return "success", str(log)
         time.sleep(0.02)
     return "unknown", str(log)
+
+
+def replace(settings: Settings) -> NoReturn:
+    """This process becomes the service: found and ended as one in the background, with no memory of more."""
+    sys.stdout.flush()
+    os.execve(
+        sys.executable, [sys.executable, "-m", MODULE], {**os.environ, **environment(settings)}
+    )  # fmt: skip
 
 
 def environment(settings: Settings) -> dict[str, str]:

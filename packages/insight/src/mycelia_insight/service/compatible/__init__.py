@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from starlette.routing import BaseRoute
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
 
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.compatible import graphs, histograms, images, jobs, lineages, scalars, tensors
+from mycelia_insight.service.compatible.common import Refused
+from mycelia_insight.service.settings import Settings
 
-_TOPICS = (jobs, lineages, scalars, images, histograms, tensors, graphs)
+_TOPICS = (jobs, lineages, graphs)
+_BOUNDED = (scalars, images, histograms, tensors)  # settings bound what they answer
 
 
-def routes(library: Library) -> Sequence[BaseRoute]:
+def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
-    return [route for topic in _TOPICS for route in topic.routes(library)]
+    known = [route for topic in _TOPICS for route in topic.routes(library)]
+    known += [route for topic in _BOUNDED for route in topic.routes(library, settings)]
+
+    async def nothing(request: Request) -> Response:
+        if any(route.matches(request.scope)[0] == Match.PARTIAL for route in known):
+            return Refused(405, "50545002", "405 Method Not Allowed.").answer
+        return Refused(404, "50545001", "404 Not Found.").answer
+
+    methods = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
+    return [*known, Route("/{path:path}", nothing, methods=methods)]

@@ -9,15 +9,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from mycelia_insight.records import images
-from mycelia_insight.records.reading import Missing, at_step, message
+from mycelia_insight.records.reading import Missing, at_step, message, spread
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.compatible.common import Refused, need, route, run_of, values_of, whole
+from mycelia_insight.service.settings import Settings
 
 _MISSING = "5054500D"
 
 
-def routes(library: Library) -> Sequence[BaseRoute]:
+def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
 
     def metadata(request: Request) -> dict:
@@ -26,7 +27,7 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         return {
             "metadatas": [
                 {"step": one.step, "wall_time": one.time, "width": one.width, "height": one.height}
-                for one in found
+                for one in spread(found, settings.max_image_step_size_per_tag or len(found))
             ]
         }
 

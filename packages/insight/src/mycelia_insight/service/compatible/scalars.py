@@ -8,23 +8,28 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
+from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run
 from mycelia_insight.service.compatible.common import Refused, need, route, run_by_id, run_of
+from mycelia_insight.service.settings import Settings
+
+_OF_COLUMN = 4  # points of a column that are finite: the first, last, least and greatest
 
 
-def routes(library: Library) -> Sequence[BaseRoute]:
+def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
+    most = settings.max_scalar_step_size_per_tag
 
     def metadata(request: Request) -> dict:
-        return {"metadatas": _values(run_of(library, request), need(request, "tag"))}
+        return {"metadatas": _values(run_of(library, request), need(request, "tag"), most)}
 
     def scalars(request: Request) -> dict:
         found = []
         for id in request.query_params.getlist("train_id"):
             run = run_by_id(library, id)
             for tag in request.query_params.getlist("tag"):
-                found.append({"train_id": id, "tag": tag, "values": _values(run, tag)})
+                found.append({"train_id": id, "tag": tag, "values": _values(run, tag, most)})
         return {"scalars": found}
 
     return [
@@ -33,8 +38,17 @@ def routes(library: Library) -> Sequence[BaseRoute]:
     ]
 
 
-def _values(run: Run, tag: str) -> list[dict]:
-    points = run.points(tag.removesuffix("/scalar"))
+def _values(run: Run, tag: str, most: int) -> list[dict]:
+    """About `most` points, those that a drawing needs, if there are more; 0: all."""
+    name = tag.removesuffix("/scalar")
+    known = next((one for one in run.tags() if one.kind == Kind.SCALAR and one.name == name), None)
+    if known is None:
+        raise Refused(400, "5054500E", f"Scalar is not exist. Detail: {tag}")
+    if most and known.count > most:
+        ends = sorted((known.first_step, known.last_step))
+        points = run.points(name, low=ends[0], high=ends[1], columns=max(1, most // _OF_COLUMN))
+    else:
+        points = run.points(name)
     if points is None:
         raise Refused(400, "5054500E", f"Scalar is not exist. Detail: {tag}")
     columns = zip(points.times.tolist(), points.steps.tolist(), points.values.tolist(), strict=True)

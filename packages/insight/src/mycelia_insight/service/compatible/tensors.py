@@ -15,14 +15,17 @@ from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Entry, Run
 from mycelia_insight.service.compatible.common import Refused, need, route, run_by_id, values_of, whole
 from mycelia_insight.service.compatible.histograms import buckets
+from mycelia_insight.service.settings import Settings
 
 _DETAILS = ("stats", "data", "histogram")
-_MOST_CELLS, _MOST_COLUMNS, _MOST_STEPS = 100_000, 1000, 50
+_MOST_COLUMNS, _MOST_STEPS = 1000, 50
 _OWN = ("max", "min", "avg", "count", "nan_count", "neg_inf_count", "pos_inf_count")
 
 
-def routes(library: Library) -> Sequence[BaseRoute]:
+def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
+    most_steps = min(settings.max_tensor_step_size_per_tag or _MOST_STEPS, _MOST_STEPS)
+    most_cells = settings.max_tensor_response_data_size
 
     def of_tags(request: Request) -> dict:
         need(request, "train_id"), need(request, "tag")
@@ -42,8 +45,8 @@ def routes(library: Library) -> Sequence[BaseRoute]:
                     entries = [_at(entries, whole(request, "step", 0, 0, 2**63 - 1))]
                 with turn:
                     values = [
-                        _value(run, one, detail, request.query_params.get("dims", ""))
-                        for one in spread(entries, _MOST_STEPS)
+                        _value(run, one, detail, request.query_params.get("dims", ""), most_cells)
+                        for one in spread(entries, most_steps)
                     ]
                 found.append({"train_id": id, "tag": tag, "values": values})
         return {"tensors": found}
@@ -58,7 +61,7 @@ def _at(entries: list[Entry], step: int) -> Entry:
         raise Refused(400, "50545014", f"The step of tensor is not in cache. Detail: {step}") from None
 
 
-def _value(run: Run, entry: Entry, detail: str, dims: str) -> dict:
+def _value(run: Run, entry: Entry, detail: str, dims: str, most_cells: int) -> dict:
     found = tensors.decode(message(run, entry), entry.dialect)
     value: dict = {"dims": list(found.values.shape), "data_type": found.dtype.upper()}
     part = found.values
@@ -67,11 +70,11 @@ def _value(run: Run, entry: Entry, detail: str, dims: str) -> dict:
             part = part[tensors.parse(dims, part.shape)]
         except ValueError as error:
             raise Refused(400, "50540002", f"Invalid parameter value. {error}.") from None
-        if part.size > _MOST_CELLS or (part.ndim and part.shape[-1] > _MOST_COLUMNS):
+        if part.size > most_cells or (part.ndim and part.shape[-1] > _MOST_COLUMNS):
             raise Refused(
                 400,
                 "50545013",
-                f"The data is more than the limit. Detail: {_MOST_CELLS} values, {_MOST_COLUMNS} columns",
+                f"The data is more than the limit. Detail: {most_cells} values, {_MOST_COLUMNS} columns",
             )
         value["data"] = _cells(part)
     elif detail == "histogram":
