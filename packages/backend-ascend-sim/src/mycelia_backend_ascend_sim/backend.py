@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.backends import Backend, Buffer, Pass, Stream
+from mycelia.backends import Backend, Buffer, Pass, Stream, TaskInfo
 from mycelia_backend_ascend_sim import chip, options
 from mycelia_backend_ascend_sim.tasks import Device
 
@@ -74,6 +74,26 @@ class AscendSimBackend(Backend):
         with self.simulated.lock:
             content = self.simulated.memory.read(source, size)
             np.copyto(self.simulated.memory.to_write(target, size), content)
+
+    def contents(self, buffer):
+        with self.simulated.lock:
+            memory = self.simulated.memory
+            found = memory.formatted(buffer.address, buffer.shape, buffer.nbytes)
+            if found is not None:
+                return found.format, found.data
+            plain = memory.read(buffer.address, buffer.nbytes).copy()
+            return "DefaultFormat", plain.view(buffer.dtype.np).reshape(buffer.shape)
+
+    # ---- what it tells of its work
+
+    def last_task(self):
+        task = self.simulated.last
+        return None if task is None else TaskInfo(task.task_id, task.stream_id, task.status)
+
+    def read_overflow(self, clear):
+        status = self.simulated.overflow
+        word, records = status.read_and_clear() if clear else status.read()
+        return word, [record.as_dict() for record in records]
 
     # ---- its work in order
 

@@ -11,7 +11,7 @@ import bisect
 
 import numpy as np
 
-from mycelia_backend_ascend_sim.formats import Formatted
+from mycelia.io.device_formats import Formatted
 
 FIRST = 1 << 55
 ALIGNMENT = 512  # bytes, as the device's allocator

@@ -13,8 +13,8 @@ import numpy as np
 from mycelia import dtypes
 from mycelia.backends import Buffer
 from mycelia.dtypes import DType
+from mycelia.io.device_formats import Formatted
 from mycelia_backend_ascend_sim import arithmetic, faults, options
-from mycelia_backend_ascend_sim.formats import Formatted
 from mycelia_backend_ascend_sim.memory import Memory
 from mycelia_backend_ascend_sim.overflow import AI_CORE, OverflowRecord, OverflowStatus
 
@@ -148,6 +148,11 @@ class Device:
     def running(self) -> Task:
         """The task of the calling thread."""
         return self._running.task
+
+    @property
+    def last(self) -> Task | None:
+        """The task that the calling thread ran last."""
+        return getattr(self._running, "task", None)
 
     def launch(
         self,

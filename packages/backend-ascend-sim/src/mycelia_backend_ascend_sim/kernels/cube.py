@@ -12,8 +12,9 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.dtypes import DType
-from mycelia_backend_ascend_sim import arithmetic, formats
-from mycelia_backend_ascend_sim.formats import Formatted
+from mycelia.io import device_formats as formats
+from mycelia.io.device_formats import Formatted
+from mycelia_backend_ascend_sim import arithmetic
 from mycelia_backend_ascend_sim.overflow import AI_CORE, ATOMIC_ADD
 from mycelia_backend_ascend_sim.tasks import Operand, Task
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mycelia import dtypes
+from mycelia.io.device_formats import Formatted
 from mycelia_backend_ascend_sim.arithmetic import mean, tree_sum
-from mycelia_backend_ascend_sim.formats import Formatted
 from mycelia_backend_ascend_sim.tasks import Operand, Task
 
 #: Elementwise ops whose bodies are operations of IEEE 754 in float32, in the order in which they stand there;

@@ -18,10 +18,11 @@ import numpy as np
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.engine import _C
-from mycelia.engine.backends import registry
+from mycelia.engine.backends import Buffer, registry
 from mycelia.engine.base import dtypes
 from mycelia.engine.compile.executable import live_programs
 from mycelia.engine.ops.control_flow.device import device_copy
+from mycelia.io import device_formats
 from mycelia.testing import training_contract
 from mycelia.testing.comparison import compare, device_of, draw, on_backend
 from mycelia.testing.samples import Sample, all_samples
@@ -95,6 +96,33 @@ def check_statistics(backend: str) -> None:
         assert ms.runtime.max_memory_allocated() < now, "the peak was not reset"
         assert ms.runtime.memory_stats()["total_allocated_memory"] == before
         ms.runtime.empty_cache()
+
+
+def check_contents(backend: str) -> None:
+    """Dumps see in a layout of the device what the host reads; kernels that are counted have numbers that
+    grow; status words that were cleared are gone.
+    """
+    device = registry.load(backend).backend
+    with on_backend(backend):
+        before = device.last_task()
+        results = [
+            Tensor(draw(5, 7).astype(np.float16)) @ Tensor(draw(7, 3)).astype(ms.float16),
+            nn.Conv2d(3, 20, 2)(Tensor(draw(2, 3, 4, 5))),
+            Tensor(draw(6)).astype(ms.bfloat16) * 2,
+            Tensor(np.array(True)).logical_not(),
+            ops.relu(Tensor(draw(0, 4))),
+        ]
+        after = device.last_task()
+        assert after is None or before is None or after.task_id > before.task_id
+        for result in results:
+            buffer = Buffer(result.data_ptr(), result.dtype, result.shape)
+            layout, content = device.contents(buffer)
+            if layout != "DefaultFormat":
+                content = device_formats.from_device(content, layout, result.shape)
+            assert content.shape == result.shape and content.tobytes() == result._bits().tobytes(), layout
+        device.read_overflow(clear=True)
+        word, records = device.read_overflow(clear=False)
+        assert word == 0 and not records, "the overflow status was not cleared"
 
 
 def check_limit(backend: str) -> None:

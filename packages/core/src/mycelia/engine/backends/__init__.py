@@ -7,7 +7,8 @@ from mycelia.engine.backends.base import (
     MemoryStatistics,
     Pass,
     Stream,
+    TaskInfo,
     include_dir,
 )
 
-__all__ = ["Backend", "Buffer", "Event", "MemoryStatistics", "Pass", "Stream", "include_dir"]
+__all__ = ["Backend", "Buffer", "Event", "MemoryStatistics", "Pass", "Stream", "TaskInfo", "include_dir"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import threading
 import time
@@ -47,6 +48,17 @@ class Buffer:
     def nbytes(self) -> int:
         """Its size in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """What a device says of a kernel that it ran: its number, that of its stream, and a status word, 0 where
+    nothing is to be told. Bit 1 stands for an overflow in an AI core, bit 2 for one in atomic additions.
+    """
+
+    task_id: int
+    stream_id: int
+    status: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +242,21 @@ class Backend:
         for buffer, result in zip(outputs, function(*arrays), strict=True):
             self.view(buffer)[...] = result
 
+    def contents(self, buffer: Buffer) -> tuple[str, Any]:
+        """What lies in memory: the name of its layout and an array of that, for dumps of what a device sees.
+
+        "DefaultFormat" are the plain elements, bfloat16 as uint16; the names of others, and what their arrays
+        look like, are in `mycelia.io.device_formats`.
+        """
+        import numpy as np
+
+        content = bytearray(buffer.nbytes)
+        if content and self.own_memory:
+            self.copy_to_host(memoryview(content), buffer.address)
+        elif content:
+            content[:] = ctypes.string_at(buffer.address, buffer.nbytes)
+        return "DefaultFormat", np.frombuffer(content, buffer.dtype.np).reshape(buffer.shape)
+
     def memory_statistics(self) -> MemoryStatistics:
         """What its tensors hold. One that keeps memory for the next tensors says so as `reserved`."""
         found = _C.device_statistics(self.device)
@@ -273,6 +300,20 @@ class Backend:
 
     def synchronize(self) -> None:
         """Wait until the work of all streams is done."""
+
+    # ---- what it tells of its work
+
+    def last_task(self) -> TaskInfo | None:
+        """The last kernel of the calling thread, None where the device does not count them."""
+        return None
+
+    def read_overflow(self, clear: bool) -> tuple[int, Sequence[Mapping[str, Any]]]:
+        """The sticky status word of the device, as in `TaskInfo`, and a record of each task that set it since
+        it was last cleared: `op`, `task_id`, `stream_id`, `status`, `kind`, `address`, `slots`.
+
+        `clear`: there are none afterwards.
+        """
+        return 0, ()
 
     # ---- settings
 
