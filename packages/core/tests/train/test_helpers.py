@@ -14,8 +14,6 @@ from mycelia.train import (
     FlopsUtilizationCollector,
     Model,
     OnRequestExit,
-    SummaryCollector,
-    SummaryLandscape,
     TrainFaultTolerance,
     connect_network_with_dataset,
     data_sink,
@@ -147,29 +145,6 @@ def test_layers_are_converted_and_keep_their_parameters():
     ConvertNetUtils().convert_to_thor_net(net)
     assert isinstance(net[0], nn.Conv2dThor) and isinstance(net[2], nn.DenseThor)
     assert net[2].weight is weight and [p.name for p in net.get_parameters()] == names
-
-
-def test_the_landscape_of_a_training(tmp_path):
-    options = {"landscape_size": 3, "intervals": [[1, 2, 3, 4]]}
-    collector = SummaryCollector(
-        str(tmp_path),
-        collect_specified_data={"collect_landscape": options},
-        keep_default_action=False,
-    )
-    trained, _ = model()
-    trained.train(1, batches(), callbacks=collector, dataset_sink_mode=False)
-
-    def parts():
-        fresh, net = model({"Loss": nn.Loss()})
-        return fresh, net, batches(), {"Loss": nn.Loss()}
-
-    landscape = SummaryLandscape(str(tmp_path))
-    landscape.gen_landscapes_with_multi_process(parts, collect_landscape=options)
-    written = sorted(tmp_path.glob("events.*_MS"))
-    assert any(b"landscape_0" in path.read_bytes() for path in written)
-    landscape.clean_ckpt()
-    with pytest.raises(ValueError):
-        landscape.gen_landscapes_with_multi_process(parts)
 
 
 def test_settings_of_checkpoints_are_properties():

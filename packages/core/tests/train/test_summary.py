@@ -162,7 +162,12 @@ def train(directory, callbacks):
 
 
 def test_the_collector_records_a_training(tmp_path):
-    collector = SummaryCollector(str(tmp_path), collect_freq=3, custom_lineage_data={"trial": 3, "lr": 0.5})
+    collector = SummaryCollector(
+        str(tmp_path),
+        collect_freq=3,
+        collect_specified_data={"collect_system": False},
+        custom_lineage_data={"trial": 3, "lr": 0.5},
+    )
     checkpoints = ModelCheckpoint(directory=str(tmp_path / "saved"))
     model, batches = train(tmp_path, [collector, checkpoints])
     (events,) = tmp_path.glob("events.*_MS")

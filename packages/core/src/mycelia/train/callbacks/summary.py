@@ -20,10 +20,11 @@ from mycelia.train.summary import environment
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import DatasetGraph, EvaluationLineage, TrainLineage, UserDefinedInfo
 from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
+from mycelia.train.summary.system import SystemMonitor
 
 _SWITCHES = (
     "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage",
-    "collect_input_data", "collect_dataset_graph", "collect_environment",
+    "collect_input_data", "collect_dataset_graph", "collect_environment", "collect_system",
 )  # fmt: skip
 _LANDSCAPE = {
     "landscape_size": 40,
@@ -135,6 +136,8 @@ class SummaryCollector(Callback):
     `collect_specified_data`: what to collect, with `keep_default_action` in addition to the defaults;
     `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: steps between two tensors, else
     about 20 a run; `max_file_size`, `export_options`: as in SummaryRecord.
+    `collect_system`, on unless `collect_specified_data` or `keep_default_action` say otherwise, records the
+    use of processors, memory, disk, network and NVIDIA's GPUs under `system/`, at most every five seconds.
     The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict
     of its options, {} for the defaults; MindSpore saves them unasked.
     Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
@@ -173,6 +176,7 @@ class SummaryCollector(Callback):
         if self._landscape:
             os.makedirs(self._ckpt_dir, exist_ok=True)
         self._ckpt_files: dict[str, str] = {}
+        self._system: SystemMonitor | None = None
         self._record: SummaryRecord | None = None
         self._started = False
         self._first = self._is_parse_loss_success = True
@@ -196,6 +200,8 @@ class SummaryCollector(Callback):
         if params.mode not in ("train", "eval"):
             raise errors.one_of(params.mode, ["train", "eval"], subject=_OWNER, what="mode")
         self._record.set_mode(params.mode)
+        if params.mode == "train" and self._collect_specified_data.get("collect_system"):
+            self._system = SystemMonitor(self._summary_dir)
 
     def step_end(self, run_context):
         params = run_context.original_args()
@@ -208,6 +214,8 @@ class SummaryCollector(Callback):
             if self._custom:
                 self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
             self._record.record(params.cur_step_num)
+        if self._system is not None:
+            self._record.record_scalars(params.cur_step_num, self._system.read())
         if not params.dataset_sink_mode:
             self._collect(params, params.cur_step_num)
         if self._landscape and self._landscape["unit"] == "step":

@@ -20,7 +20,7 @@ from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
 from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
-from mycelia.train.summary.events import EventFile, double, event_file_name, text
+from mycelia.train.summary.events import EventFile, double, event_file_name, single, text
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS, Message
 
@@ -223,6 +223,12 @@ class SummaryRecord:
         if summary:
             self._write(now + field(2, step) + field(5, summary))
         return True
+
+    def record_scalars(self, step: int, scalars: dict[str, float]) -> None:
+        """Write numbers by tag at once; what was added stays for the next `record`."""
+        if scalars and not self._closed:
+            found = b"".join(values.value(tag, single(3, number)) for tag, number in scalars.items())
+            self._write(double(1, time.time()) + field(2, step) + field(5, found))
 
     def _write(self, event: bytes) -> None:
         self._events.write(event)
