@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mycelia.io.crc32c import crc32c, masked
@@ -69,3 +69,27 @@ def write(
     path = path_of(folder, seconds)
     path.write_bytes(first + b"".join(records))
     return path
+
+
+def tensor(values: Sequence[float], *shape: int) -> bytes:
+    """A TensorProto of float32; one dimension if no shape is given."""
+    dims = b"".join(number(1, n) for n in shape or (len(values),))
+    return dims + number(2, 11) + field(3, struct.pack(f"<{len(values)}f", *values))
+
+
+def landscape(
+    x: Sequence[float], y: Sequence[float], z: Sequence[float], path: dict[int, tuple] | None = None,
+    end: tuple = (0.0, 0.0, 0.0), unit: str = "step", decomposition: str = "",
+) -> bytes:  # fmt: skip
+    """A LossLandscape; `z` row after row, `path`: step -> (x, y, z)."""
+
+    def points(*axes: bytes) -> bytes:
+        return b"".join(field(i, axis) for i, axis in enumerate(axes, 1))
+
+    grid = points(tensor(x), tensor(y), tensor(z, len(y), len(x)))
+    way = b""
+    if path:
+        axes = [tensor([point[i] for point in path.values()]) for i in range(3)]
+        way = field(2, b"".join(number(1, step) for step in path) + field(2, points(*axes)))
+    said = field(1, decomposition or ("PCA" if path else "Random")) + field(2, unit) + number(3, 10)
+    return field(1, grid) + way + field(3, said) + field(4, points(*(tensor([one]) for one in end)))

@@ -13,7 +13,16 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("records", "runs", "service", "pages"))]
-from event_files import TENSORBOARD, event, field, framed, number, scalar, write  # noqa: E402
+from event_files import (  # noqa: E402
+    TENSORBOARD,
+    event,
+    field,
+    framed,
+    landscape,
+    number,
+    scalar,
+    write,
+)
 from test_graph import node  # noqa: E402
 from test_media import WAVE, recorded, told  # noqa: E402
 from test_pages import by, until  # noqa: E402
@@ -49,6 +58,8 @@ SHOWN = {
     "/train-manage/embedding": ["tensor", "column", "label", "vectors"],
     "/train-manage/text": ["text", "words", "cell"],
     "/train-manage/audio": ["audio"],
+    "/train-manage/loss-analysis": ["landscape", "run", "unit", "decomposition"],
+    "/compare-analysis/loss": ["landscape", "run", "unit", "decomposition"],
     "/train-manage/graph": ["node", "graph"],
     "/train-manage/data-map": ["operator"],
 }
@@ -84,6 +95,10 @@ def hostile_runs(base: Path) -> None:
         many.append(recorded(4, evil("image"), image_message(png(4, 3), 4, 3), step))
         many.append(recorded(9, evil("histogram"), bucket(step, 1, 5) + bucket(step + 1, 1, 9), step))
         many.append(recorded(8, evil("tensor"), table_, step))
+    way = {2: (0.0, 0.0, 1.0), 3: (0.5, 0.5, 0.5)}
+    about = {"unit": evil("unit"), "decomposition": evil("decomposition")}
+    hill = landscape([0, 1, 2], [0, 1], [3, 2, 1, 4, 5, float("inf")], way, **about)
+    many.append(recorded(10, evil("landscape"), hill, 3))
     graph = (
         node("1", evil("type"), evil("node"), "x")
         + node("2", "Add", evil("node"), "1")
@@ -133,6 +148,7 @@ def hostile(tmp_path_factory):
         "scalar",
         "image",
         "graph",
+        "landscape",
         "histogram",
         "tensor",
         "text",

@@ -20,7 +20,17 @@ from starlette.routing import Mount, Route
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "runs"), str(HERE)]
 from asgi import Client  # noqa: E402
-from event_files import TENSORBOARD, double, event, field, framed, number, single, write  # noqa: E402
+from event_files import (  # noqa: E402
+    TENSORBOARD,
+    double,
+    event,
+    field,
+    framed,
+    landscape,
+    number,
+    single,
+    write,
+)
 from test_lineages import lineage_run  # noqa: E402
 from test_media import WAVE, recorded, told  # noqa: E402
 from test_records import bucket, image_message, png, tensorflow  # noqa: E402
@@ -63,6 +73,11 @@ def make_media(folder: Path) -> None:
     table = number(1, 3) + number(1, 2) + number(2, 11) + field(3, struct.pack("<6f", *range(6)))
     many += [recorded(8, "tensor", table, step) for step in range(3)]
     many += [framed(event(s, 1.0 * s, field(5, field(1, field(1, "loss") + single(3, s))))) for s in range(9)]
+    path = {1: (0.0, 0.0, 1.0), 4: (1.0, 1.0, 0.5)}
+    many += [
+        recorded(10, "landscape_[1, 4]", landscape([0, 1, 2], [0, 1], range(6), path), 0),
+        recorded(10, "landscape_[4]", landscape([0, 1, 2], [0, 1], [0, 1, 2, 3, float("nan"), 5]), 0),
+    ]
     write(folder, many)
 
 
@@ -291,7 +306,7 @@ def test_whole_folders_are_answered(tmp_path, maker):
             "graphs/node",
             "pipelines",
         ],
-        "make_media": ["scalars", "image", "histograms", "tensor"],
+        "make_media": ["scalars", "image", "histograms", "tensor", "landscapes", "landscapes/view"],
         "make_board": ["texts", "audio", "image", "histograms", "tensor", "graphs/search", "graphs/node"],
         "make_lineage": ["scalars", "pipelines"],
         "make_projector": ["embeddings/labels", "embeddings/points", "embeddings/graph"],

@@ -25,6 +25,7 @@ export const runPages: RunPage[] = [
   { path: "/train-manage/text", title: { en: "Texts", zh: "文本" }, kinds: ["text"], load: () => import("./Texts.svelte") },
   { path: "/train-manage/audio", title: { en: "Sounds", zh: "音频" }, kinds: ["audio"], load: () => import("./Sounds.svelte") },
   { path: "/train-manage/embedding", title: { en: "Embeddings", zh: "嵌入" }, kinds: ["tensor", "projector"], load: () => import("./Embeddings.svelte") },
+  { path: "/train-manage/loss-analysis", title: { en: "Loss landscape", zh: "损失函数地形图" }, kinds: ["landscape"], load: () => import("./Landscape.svelte") },
   { path: "/train-manage/graph", title: { en: "Graph", zh: "计算图" }, kinds: ["graph"], load: () => import("./Graph.svelte") },
   { path: "/train-manage/data-map", title: { en: "Data pipeline", zh: "数据图" }, kinds: ["dataset_graph"], load: () => import("./DataMap.svelte") },
 ];
@@ -33,5 +34,6 @@ export const runPages: RunPage[] = [
 export const boards: [Board, ...Board[]] = [
   { path: "/summary-manage", title: { en: "Summary list", zh: "训练列表" }, load: () => import("./Runs.svelte") },
   { path: "/model-traceback", title: { en: "Model lineage", zh: "模型溯源" }, load: () => import("./ModelLineage.svelte") },
+  { path: "/compare-analysis/loss", title: { en: "Landscapes", zh: "地形图对比" }, load: () => import("./CompareLandscapes.svelte") },
   { path: "/data-traceback", title: { en: "Dataset lineage", zh: "数据溯源" }, load: () => import("./DatasetLineage.svelte") },
 ];

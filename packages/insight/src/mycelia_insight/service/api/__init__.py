@@ -13,6 +13,7 @@ from mycelia_insight.service.api import (
     files,
     graphs,
     histograms,
+    landscapes,
     lineages,
     runs,
     scalars,
@@ -21,7 +22,7 @@ from mycelia_insight.service.api import (
 )
 from mycelia_insight.service.endpoints import Table
 
-_TOPICS = (lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings)
+_TOPICS = (lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings, landscapes)
 
 
 def routes(library: Library) -> Sequence[BaseRoute]:

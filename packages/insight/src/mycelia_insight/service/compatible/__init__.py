@@ -9,11 +9,20 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from mycelia_insight.runs.library import Library
-from mycelia_insight.service.compatible import graphs, histograms, images, jobs, lineages, scalars, tensors
+from mycelia_insight.service.compatible import (
+    graphs,
+    histograms,
+    images,
+    jobs,
+    landscapes,
+    lineages,
+    scalars,
+    tensors,
+)
 from mycelia_insight.service.compatible.common import Refused
 from mycelia_insight.service.settings import Settings
 
-_TOPICS = (jobs, lineages, graphs)
+_TOPICS = (jobs, lineages, graphs, landscapes)
 _BOUNDED = (scalars, images, histograms, tensors)  # settings bound what they answer
 
 
