@@ -11,7 +11,9 @@ TESTS = Path(__file__).resolve().parent
 DOCS = TESTS.parent / "docs"
 
 
-@pytest.mark.parametrize("page", ["guide.md", "data.md", "lite.md", "adding-an-op.md", "adding-a-backend.md"])
+@pytest.mark.parametrize(
+    "page", ["guide.md", "data.md", "lite.md", "adding-an-op.md", "adding-a-backend.md", "ascend-sim.md"]
+)
 def test_code_of_the_page_runs(page, python, tmp_path, install_metadata):
     files = python(TESTS / "run_page.py", DOCS / page, "--files", cwd=tmp_path)
     assert files.returncode == 0, files.stderr

@@ -79,6 +79,7 @@ class Task:
     attrs: dict[str, Any] = field(default_factory=dict)
     parts: tuple[str, ...] = ()  # ops of a fusion
     fusion: str = ""
+    host_shape: tuple[int, ...] = ()  # of what the cube makes within a fusion
     inputs: tuple[Buffer | None, ...] = ()
     outputs: tuple[Buffer, ...] = ()
     formats: tuple[str, ...] = ()  # of the results, as they lie in memory

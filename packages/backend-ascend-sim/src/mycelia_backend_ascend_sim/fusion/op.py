@@ -76,6 +76,7 @@ def run(task: Task, inputs: tuple[Operand, ...], *, fusion: str, parts: tuple[Pa
         elif name in cube.HOSTS:
             task.unit = CUBE
             found = cube.HOSTS[name][0](task, *taken, **dict(attrs))
+            task.host_shape = found.shape
         else:
             found = np.asarray(kernels[name][1](task, *taken, **dict(attrs)))
         results.append(Register(task, found, taken[0].dtype if found.dtype == np.float32 else dtypes.bool_))
