@@ -141,6 +141,20 @@ PyObject* node_gradients(Node* n, PyObject* const* cts, Wanted wanted) {
   return nullptr;
 }
 
+thread_local Node* in_progress = nullptr;  // whose gradient rule runs; borrowed
+
+// For the time of a node's gradient rule: `gradient_origin` tells where it comes from.
+class InProgress {
+ public:
+  explicit InProgress(Node* n) : before_(in_progress) { in_progress = n; }
+  ~InProgress() { in_progress = before_; }
+  InProgress(const InProgress&) = delete;
+  InProgress& operator=(const InProgress&) = delete;
+
+ private:
+  Node* before_;
+};
+
 // ---- reverse walk ------------------------------------------------------------------------------------------------
 
 struct Cotangents {
@@ -180,6 +194,10 @@ bool call_hook(Node* n, std::vector<PyObject*>* cts) {
 }
 
 }  // namespace
+
+PyObject* gradient_origin(PyObject*, PyObject*) {
+  return Py_NewRef(in_progress && in_progress->origin ? in_progress->origin : Py_None);
+}
 
 // backward(outputs, cotangents, targets, add, release) -> list of gradients, None where nothing flows.
 // `outputs`, `targets`: lists of (Node, output index). Nodes older than every target are not visited.
@@ -252,6 +270,7 @@ PyObject* backward(PyObject*, PyObject* args) {
         const auto found = useful.find(n->edges[i].node);
         return found != useful.end() && found->second;
       };
+      const InProgress rule(n);
       OwnedRef gradients(node_gradients(n, cts.data(), wanted));
       if (!gradients) return nullptr;
       for (int i = 0; i < n->n_in; ++i) {

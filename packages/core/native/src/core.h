@@ -246,6 +246,7 @@ struct Node {
   PyObject* custom;  // callable(*cts) -> gradients, for custom_vjp and compiled calls
   PyObject* name;    // of a leaf or custom node, for messages
   PyObject* hook;    // hook(output, cotangent) -> cotangent, called when all of it has arrived; or NULL
+  PyObject* origin;  // where in the user's code it comes from, kept for those who look at gradients; or NULL
   int32_t n_in, n_out;
   bool keeps_outputs;  // `custom` gets the outputs in front of the cotangents
   int32_t capacity;  // inputs this object has room for

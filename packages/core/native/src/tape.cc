@@ -53,7 +53,7 @@ Node* node_alloc(int32_t n_in, int32_t n_out) {
   }
   n->seq = next_seq++;
   n->op = nullptr;
-  n->attrs = n->in_types = n->custom = n->name = n->hook = nullptr;
+  n->attrs = n->in_types = n->custom = n->name = n->hook = n->origin = nullptr;
   n->n_in = n_in;
   n->n_out = n_out;
   n->n_params = 0;
@@ -82,6 +82,7 @@ void free_one(Node* n) {
   Py_CLEAR(n->in_types);
   Py_CLEAR(n->name);
   Py_CLEAR(n->hook);
+  Py_CLEAR(n->origin);
   if (n->capacity == kPooledInputs && n->n_out == 1 && n_free_nodes < kFreeNodes) {
     free_nodes[n_free_nodes++] = n;
   } else {
@@ -226,6 +227,15 @@ int node_set_hook(PyObject* self, PyObject* value, void*) {
   Py_XSETREF(n->hook, value && value != Py_None ? Py_NewRef(value) : nullptr);
   return 0;
 }
+PyObject* node_get_origin(PyObject* self, void*) {
+  Node* n = reinterpret_cast<Node*>(self);
+  return Py_NewRef(n->origin ? n->origin : Py_None);
+}
+int node_set_origin(PyObject* self, PyObject* value, void*) {
+  Node* n = reinterpret_cast<Node*>(self);
+  Py_XSETREF(n->origin, value && value != Py_None ? Py_NewRef(value) : nullptr);
+  return 0;
+}
 PyObject* node_repr(PyObject* self) {
   OwnedRef name(node_get_name(self, nullptr));
   return PyUnicode_FromFormat("<tape node %S #%llu>", name.p, static_cast<unsigned long long>(reinterpret_cast<Node*>(self)->seq));
@@ -234,6 +244,7 @@ PyGetSetDef node_getset[] = {{"op", node_get_op, nullptr, "The Op, or None for a
                              {"name", node_get_name, nullptr, "Name for messages.", nullptr},
                              {"edges", node_get_edges, nullptr, "(node, output) per input, None where nothing is recorded.", nullptr},
                              {"hook", node_get_hook, node_set_hook, "hook(output, cotangent) -> cotangent, or None.", nullptr},
+                             {"origin", node_get_origin, node_set_origin, "Where in the user's code it comes from, or None.", nullptr},
                              {"seq", node_get_seq, nullptr, "Order of creation.", nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
@@ -243,6 +254,7 @@ PyType_Spec node_spec = {"mycelia.engine._C.Node", sizeof(Node), 0, Py_TPFLAGS_D
 
 PyMethodDef functions[] = {
     {"backward", backward, METH_VARARGS, "backward(outputs, cotangents, targets, add, release): the reverse walk."},
+    {"gradient_origin", gradient_origin, METH_NOARGS, "The `origin` of the node whose gradient rule runs on this thread, or None."},
     {"leaf", leaf, METH_O, "leaf(tensor): a tape node that stands for a variable."},
     {"custom", custom, METH_VARARGS, "custom(name, inputs, outputs, function, keep_outputs=False): a node with a Python gradient function."},
     {"record", record_function, METH_VARARGS, "record(op, attrs, in_types, counts, inputs, outputs): tapes a traced call."},

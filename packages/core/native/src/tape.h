@@ -12,6 +12,7 @@ PyObject* set_saved_tensor_hooks(PyObject*, PyObject* pair);
 
 // backward.cc
 PyObject* backward(PyObject*, PyObject* args);
+PyObject* gradient_origin(PyObject*, PyObject*);
 
 // tape.cc
 void forget_values(Node* n);

@@ -3,11 +3,12 @@ import builtins
 from . import (
     amp as amp, autodiff as autodiff, backends as backends, boost as boost, capture as capture,
     common as common, communication as communication, compile as compile, config as config,
-    context as context, dataset as dataset, device_context as device_context, dtype as dtype,
-    dtypes as dtypes, errors as errors, experimental as experimental, hal as hal, hookspecs as hookspecs,
-    io as io, ir as ir, log as log, mindrecord as mindrecord, mint as mint, nn as nn, numpy as numpy,
-    ops as ops, parallel as parallel, plugins as plugins, profiler as profiler, rewrite as rewrite,
-    runtime as runtime, scipy as scipy, testing as testing, train as train, utils as utils,
+    context as context, dataset as dataset, debug as debug, device_context as device_context,
+    dtype as dtype, dtypes as dtypes, errors as errors, experimental as experimental, hal as hal,
+    hookspecs as hookspecs, io as io, ir as ir, log as log, mindrecord as mindrecord, mint as mint,
+    nn as nn, numpy as numpy, ops as ops, parallel as parallel, plugins as plugins, profiler as profiler,
+    rewrite as rewrite, runtime as runtime, scipy as scipy, testing as testing, train as train,
+    utils as utils,
 )
 from mycelia.dtype import (
     bfloat16 as bfloat16, bool_ as bool_, byte as byte, cdouble as cdouble, cfloat as cfloat,
@@ -239,7 +240,7 @@ __all__ = [
     "DatasetHelper", "OnRequestExit", "FlopsUtilizationCollector", "TrainFaultTolerance", "ConvertNetUtils",
     "ConvertModelUtils", "data_sink", "connect_network_with_dataset", "build_train_network",
     "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "amp", "autodiff", "backends",
-    "boost", "capture", "common", "communication", "compile", "config", "context", "dataset",
+    "boost", "capture", "common", "communication", "compile", "config", "context", "dataset", "debug",
     "device_context", "dtype", "dtypes", "errors", "experimental", "hal", "hookspecs", "io", "ir", "log",
     "mindrecord", "mint", "nn", "numpy", "ops", "parallel", "plugins", "profiler", "rewrite", "runtime",
     "scipy", "testing", "train", "utils",

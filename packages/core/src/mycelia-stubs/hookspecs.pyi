@@ -1,16 +1,19 @@
 # Written by tools/gen_stubs.py.
 
 __all__ = [
-    "HOOK_API", "mycelia_backends", "mycelia_callbacks", "mycelia_communicator", "mycelia_compat_packages",
-    "mycelia_dashboards", "mycelia_dataset_cache", "mycelia_exporters", "mycelia_importers",
-    "mycelia_kernel_library", "mycelia_kernels", "mycelia_observers", "mycelia_ops", "mycelia_passes",
-    "mycelia_servable_loaders", "mycelia_summary_sink",
+    "HOOK_API", "mycelia_backends", "mycelia_begin", "mycelia_callbacks", "mycelia_communicator",
+    "mycelia_compat_packages", "mycelia_dashboards", "mycelia_dataset_cache", "mycelia_exporters",
+    "mycelia_importers", "mycelia_kernel_library", "mycelia_kernels", "mycelia_observers", "mycelia_ops",
+    "mycelia_passes", "mycelia_servable_loaders", "mycelia_summary_sink",
 ]
 
 HOOK_API: int
 
 def mycelia_backends() -> None:
     """Return a list of `mycelia.backends.base.Backend` objects, the devices that this plugin brings."""
+
+def mycelia_begin(compiling) -> None:
+    """Called once before the first function is compiled (`compiling`), and once when the first eager operator of the process runs: for those who watch from the beginning. What it raises leaves the call, and it is asked again."""
 
 def mycelia_callbacks(model) -> None:
     """Return callbacks that `model.train` runs in addition to the user's."""

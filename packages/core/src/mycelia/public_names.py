@@ -114,7 +114,7 @@ MODULES: dict[str, str] = {
 }
 
 # Modules that lie where their public paths say.
-_PARTS = "amp dataset io mindrecord nn ops parallel profiler testing train".split()
+_PARTS = "amp dataset debug io mindrecord nn ops parallel profiler testing train".split()
 # Modules that are imported by their paths, and are not in the lists of the package's names.
 _UNLISTED = {"compat", "device_manager", "parallel_settings", "sparse", "tensor", "terminal"}
 ATTRIBUTES = sorted({*_PARTS, *(path for path in MODULES if "." not in path)} - _UNLISTED)

@@ -16,7 +16,7 @@ import time
 from mycelia.engine import _C
 from mycelia.engine.backends import registry
 from mycelia.engine.backends.reference import launch_function, reference_function
-from mycelia.engine.base import config, dtypes, errors
+from mycelia.engine.base import config, dtypes, errors, plugins
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops.define import LIST, OpDef
 
@@ -113,6 +113,7 @@ def resolve(
         if typing.scalar_dtypes[0] >= 0:
             return _compose(typing, attrs, lambda x, *rest: op(_C.Tensor(x), *rest))
         return _plan(_VIEW, typing, attrs, b"", None)
+    plugins.begin(compiling=False)
     target = registry.target()
     if definition.copies:
         there = registry.device_number(attrs["device"])

@@ -188,6 +188,24 @@ def load_ops() -> None:
     _ask_each("mycelia_ops", "an op module", load)
 
 
+_begun = {False: False, True: False}
+
+
+def begin(compiling: bool) -> None:
+    """Tells plugins, once each, that the first eager operator runs, or that the first function is compiled.
+
+    Errors: what they raise about their settings; then the next call asks them again.
+    """
+    if _begun[compiling]:
+        return
+    _begun[compiling] = True
+    try:
+        manager().hook.mycelia_begin(compiling=compiling)
+    except BaseException:
+        _begun[compiling] = False
+        raise
+
+
 def kernels(backend_name: str) -> list:
     """What plugins add to a backend: dicts or kernel tables, as `Backend.kernels` gives them."""
     found: list = []

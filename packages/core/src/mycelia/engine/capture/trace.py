@@ -19,6 +19,7 @@ import numpy as np
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.base.origins import Origin, origin
 from mycelia.engine.capture.numbers import gives_number, marked
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import evaluate
@@ -28,6 +29,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.control_flow import variable
 from mycelia.engine.ops.control_flow.sizes import size_value, sized
 from mycelia.engine.ops.define import LIST
+from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Tensor
 
 _TRACING = 1  # mode bit of the native core
@@ -305,7 +307,7 @@ class Trace:
                 kept = attrs["dtype"] if definition.name == "cast" else typing.in_types[index].dtype
                 flat[index] = self.number(value, kept)
         values = [None if t is None else self.value_of(t) for t in flat]
-        place = (self.again and self.again.location) or errors.user_place(2)
+        place = (self.again and self.again.location) or _C.gradient_origin() or origin(2)
         if sizes_open and op is not size_value and is_symbolic(attrs):
             node = self._sized(op, values, attrs, typing.out_types, place)
         else:
@@ -316,6 +318,10 @@ class Trace:
             marked(outputs[0])
         if recording and any(t is not None and t._node is not None for t in flat):
             _C.record(op, attrs, typing.in_types, counts, tuple(flat), tuple(outputs))
+            taped = next((t._node for t in outputs if t._node is not None), None)
+            if taped is not None and isinstance(place, Origin):
+                rank = flat[0].ndim if isinstance(flat[0], Tensor) else 0
+                taped.origin = place.of_gradient(type_name(op, rank))
         targets = [flat[definition.param_names.index(name)] for name in definition.updates]
         for target, output in zip(targets, outputs):
             if target is not None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mycelia.engine import _C
-from mycelia.engine.base import config, log
+from mycelia.engine.base import config, log, plugins
 from mycelia.engine.capture import cache_invalidation, unsupported
 from mycelia.engine.capture.outside import OutsideChange
 from mycelia.engine.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
@@ -184,6 +184,7 @@ class Cache:
         objects: list,
     ) -> _Member:
         """The member for this call, made if there is none."""
+        plugins.begin(compiling=True)
         kind = _Setting.target, kind
         owner = None if self.owner is None else self.owner()
         declared = [] if owner is None or not owner._inputs else open_axes(owner._inputs, args, kwargs)

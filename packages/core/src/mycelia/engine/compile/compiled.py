@@ -12,6 +12,7 @@ from mycelia.engine.compile.differentiate import Differentiable
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import NOTHING, with_asked, without_folding
 from mycelia.engine.ir.graph import Graph, Value
+from mycelia.engine.observing import graphs, observers
 from mycelia.engine.tensors.tensor import Tensor
 
 
@@ -46,6 +47,10 @@ class Compiled:
         self.asked = NOTHING  # its own choice of algorithms and passes, see `passes.with_asked`
 
     def __call__(self, tensors: list[Tensor]) -> Any:
+        if observers:
+            found = self.run_watched(tensors)
+            if found is not None:
+                return found[0]
         try:
             program = self.program
             if program is None:
@@ -63,6 +68,25 @@ class Compiled:
             recorder.failed(error)
             raise
 
+    def run_watched(self, tensors: list[Tensor]) -> tuple[Any] | None:
+        """What the function returns, after a run of which observers saw the values; None if none wants
+        them.
+        """
+        self.arrange()
+        run, watching = graphs.asks(self.graph, tensors + self.inputs)
+        if not watching:
+            graphs.pass_by()
+            return None
+        try:
+            return (self.build(graphs.run_watched(run, watching, self.updates, self.count)),)
+        except Exception as error:
+            recorder.failed(error)
+            raise
+
+    def arrange(self) -> None:
+        """Gives the graph a parameter for each tensor that it changes."""
+        self.inputs, self.frozen, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
+
     def gives_up_folding(self, error: Exception) -> bool:
         """Whether `error` says that weights cannot be folded; nothing has run then, and the next program
         leaves them as they are.
@@ -74,7 +98,7 @@ class Compiled:
 
     def prepare(self) -> _C.Program:
         """The program, built at the first call."""
-        self.inputs, self.frozen, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
+        self.arrange()
         with clock.compiling(), with_asked(self.asked):
             self.program = executable.program(self.graph, self.frozen, self.updates, self.tensors())
         self.watch()

@@ -26,6 +26,7 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors, log, plugins
 from mycelia.engine.base.errors import Place
+from mycelia.engine.base.origins import Origin
 from mycelia.engine.compile import fingerprint
 from mycelia.engine.compile.fingerprint import Walk
 from mycelia.engine.compile.passes import choice
@@ -37,7 +38,7 @@ from mycelia.engine.ops.define import find
 from mycelia.engine.ops.random import generator
 from mycelia.engine.tensors.tensor import Tensor
 
-MARK = b"mycelia graph 1\n"
+MARK = b"mycelia graph 2\n"
 FOLDER = "graph_cache"
 LARGEST = 1 << 30  # bytes of all files in the folder; the least recently used go
 _HEAD = len(MARK) + 32 + 8
@@ -251,15 +252,19 @@ class _Writer:
                 raise NotKept(f"the op {node.op.name} has attributes of its own")
             inputs = [None if v is None else self.use(v, numbers) for v in node.inputs]
             place = node.location
-            where = place and [
-                self.files.setdefault(place.file, len(self.files)), place.line, place.function
-            ]  # fmt: skip
+            where = place and self.origin(place)
             attrs = [self.attribute(a) for a in node.attrs.values()]
             outputs = [[self.type(v.type), v.name] for v in node.outputs]
             for value in node.outputs:
                 numbers[value] = len(numbers)
             nodes.append([node.op.name, inputs, attrs, outputs, where])
         return [graph.name, parameters, nodes, [self.use(v, numbers) for v in graph.outputs]]
+
+    def origin(self, place: Place) -> list:
+        """Its lines, the innermost first, its scope and what `set_dump` said."""
+        stack = place.stack if isinstance(place, Origin) else ((place.file, place.line, place.function),)
+        lines = [[self.files.setdefault(file, len(self.files)), *rest] for file, *rest in stack]
+        return [lines, place.scope, place.dumped] if isinstance(place, Origin) else [lines]
 
     def use(self, value: Value, numbers: dict[Value, int]) -> int:
         """The number of a value; of a constant -1 - its row in the table."""
@@ -336,7 +341,7 @@ class _Reader:
             read = {
                 a.name: a.canonical(self.attribute(given)) for a, given in zip(schema, attrs, strict=True)
             }
-            place = where and Place(self.files[where[0]], where[1], where[2])
+            place = where and self.origin(*where)
             types = [self.types[t] for t, _ in results]
             node = graph.append(op, [self.use(n, values) for n in inputs], read, types, place)
             for value, (_, own) in zip(node.outputs, results):
@@ -344,6 +349,10 @@ class _Reader:
             values += node.outputs
         graph.outputs = [self.use(n, values) for n in outputs]
         return graph
+
+    def origin(self, lines: list, scope: str = "", dumped: bool | None = None) -> Place:
+        stack = tuple((self.files[file], line, function) for file, line, function in lines)
+        return Origin(stack, scope, dumped) if scope else Place(*stack[0])
 
     def use(self, number: int | None, values: list[Value]) -> Value | None:
         if number is None:

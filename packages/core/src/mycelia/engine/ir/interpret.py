@@ -7,10 +7,20 @@ and as the primal program of a gradient.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia.engine.ir.graph import Graph, Node, Value, group_inputs
+
+
+class _Followed(threading.local):
+    """Who follows the evaluations of this thread, those of branches and loops among them."""
+
+    visit: Callable[[Node], None] | None = None
+
+
+followed = _Followed()
 
 
 def evaluate(
@@ -18,8 +28,9 @@ def evaluate(
 ) -> list[Any]:
     """The outputs of `graph` for one Tensor per parameter. A value is dropped after its last use.
 
-    `visit` is called before each node.
+    `visit` is called before each node, or else `followed.visit`.
     """
+    visit = visit or followed.visit
     if len(arguments) != len(graph.parameters):
         raise TypeError(f"graph {graph.name} takes {len(graph.parameters)} tensors, got {len(arguments)}")
     environment: dict[Value, Any] = dict(zip(graph.parameters, arguments))

@@ -1,0 +1,354 @@
+"""`DumpAnalyzer`: questions to a dump, with the names of MindSpore's offline debugger
+(`mindinsight.debugger`).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mycelia.debug.conditions import Hit, check, condition, error_texts
+from mycelia.debug.reading.folders import Dump, Record, short_name
+from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
+from mycelia.debug.reading.nonfinite import trace_nonfinite
+from mycelia.debug.statistics import Statistics
+from mycelia.engine.base import errors
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An operator or parameter of a dumped graph. `stack`: the user's lines, the innermost first."""
+
+    analyzer: DumpAnalyzer = field(repr=False)
+    rank: int
+    graph: int
+    name: str
+    kind: str
+    stack: tuple[SourceLine, ...] = ()
+    feeds: tuple[str, ...] = ()  # names of the nodes that it reads, in order
+
+    def get_input_tensors(
+        self, slots: Iterable[int] | None = None, iterations: Iterable[int] | None = None
+    ) -> list[DebuggerTensor]:
+        """Its dumped inputs."""
+        return self._tensors("input", slots, iterations)
+
+    def get_output_tensors(
+        self, slots: Iterable[int] | None = None, iterations: Iterable[int] | None = None
+    ) -> list[DebuggerTensor]:
+        """Its dumped outputs."""
+        return self._tensors("output", slots, iterations)
+
+    def _tensors(self, io: str, slots: Any, iterations: Any) -> list[DebuggerTensor]:
+        chosen = None if slots is None else set(slots)
+        steps = None if iterations is None else set(iterations)
+        return [
+            t
+            for t in self.analyzer._tensors_of(self)
+            if t.io == io and (chosen is None or t.slot in chosen) and (steps is None or t.iteration in steps)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class DebuggerTensor:
+    """A dumped input or output of a node."""
+
+    node: Node
+    io: str
+    slot: int
+    iteration: int
+    record: Record = field(repr=False)
+
+    @property
+    def rank(self) -> int:
+        return self.node.rank
+
+    def value(self) -> np.ndarray | None:
+        """The elements; None if only statistics were dumped."""
+        return self.record.array()
+
+    def statistics(self) -> Statistics | None:
+        return self.record.statistics()
+
+
+@dataclass(frozen=True)
+class Watchpoint:
+    """Tensors and the condition that they are checked for."""
+
+    tensors: Sequence[DebuggerTensor]
+    condition: Any
+
+
+@dataclass(frozen=True)
+class WatchpointHit:
+    """A tensor that hit a watchpoint, or could not be checked (`error_code`)."""
+
+    tensor: DebuggerTensor
+    condition: Any
+    found: Hit
+
+    @property
+    def error_code(self) -> int:
+        return self.found.error_code
+
+    @property
+    def error_msg(self) -> list[str]:
+        return error_texts(self.found.error_code)
+
+    def get_threshold(self) -> dict[str, Any]:
+        """The parameters as they were set."""
+        return dict(self.condition.values)
+
+    def get_hit_detail(self) -> str:
+        """Which bounds were hit, and by what."""
+        if self.error_code:
+            return "; ".join(self.error_msg)
+        hits = [p for p in self.found.parameters if p.hit]
+        if not hits:
+            return "The tensor has NaN or infinities."
+        bounds = ", ".join(f"{p.name} = {p.value}" for p in hits)
+        actual = ", ".join(f"{p.name} = {p.actual}" for p in hits)
+        return f"The setting for watchpoint is {bounds}. The actual value of the tensor is {actual}."
+
+
+class DumpAnalyzer:
+    """A dump on disk. `dump_dir`: the folder `path` of its configuration, or a ``rank_N`` in it.
+
+    `mem_limit`, in MB, is taken for compatibility: tensors are read one at a time.
+    Errors: ValueError if no dump lies there.
+    """
+
+    def __init__(self, dump_dir: str | os.PathLike, mem_limit: int | None = None) -> None:
+        self.dump = Dump(dump_dir)
+        self.mem_limit = mem_limit
+
+    # ---- what there is
+
+    def get_ranks(self) -> list[int]:
+        """The ranks that were dumped."""
+        return sorted(self.dump.ranks)
+
+    def get_iterations(self, ranks: Iterable[int] | None = None) -> list[int]:
+        """The iterations that were dumped."""
+        return self.dump.iterations(None if ranks is None else list(ranks))
+
+    def export_graphs(self, output_dir: str | os.PathLike = "./") -> list[Path]:
+        """Copy the texts of the graphs and the orders of execution; the files that were made."""
+        made = []
+        for rank, place in self.dump.ranks.items():
+            for file in sorted([*place.glob("graphs/*"), *place.glob("execution_order/*.csv")]):
+                target = Path(output_dir) / f"rank_{rank}" / file.parent.name / file.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                made.append(Path(shutil.copyfile(file, target)))
+        return made
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """All nodes, by rank and graph, in order of execution; those that no text tells of come last."""
+        found: list[Node] = []
+        for rank, place in self.dump.ranks.items():
+            graphs: dict[int, dict[str, GraphNode]] = read_graphs(place)
+            for number in sorted({s.graph for s in self.dump.steps if s.rank == rank} | graphs.keys()):
+                known = graphs.get(number, {})
+                found += [
+                    Node(self, rank, number, n.name, n.kind, tuple(n.stack), tuple(n.inputs))
+                    for n in known.values()
+                ]
+                named = {short for n in known.values() for short in short_name(n.name)}
+                others = {
+                    (r.name, r.kind)
+                    for (k, g, _), rs in self._records.items()
+                    if (k, g) == (rank, number)
+                    for r in rs
+                }
+                found += [
+                    Node(self, rank, number, name, kind) for name, kind in sorted(others) if name not in named
+                ]
+        return found
+
+    @cached_property
+    def _records(self) -> dict[tuple[int, int, int], list[Record]]:
+        return {(s.rank, s.graph, s.iteration): s.records() for s in self.dump.steps}
+
+    def _tensors_of(self, node: Node) -> list[DebuggerTensor]:
+        names = short_name(node.name) | {node.name}
+        return [
+            DebuggerTensor(node, r.io, r.slot, iteration, r)
+            for (rank, graph, iteration), records in sorted(self._records.items())
+            if (rank, graph) == (node.rank, node.graph)
+            for r in records
+            if r.name in names
+        ]
+
+    # ---- selecting
+
+    def select_nodes(
+        self,
+        query_string: str,
+        use_regex: bool = False,
+        select_by: str = "node_name",
+        ranks: Iterable[int] | None = None,
+        case_sensitive: bool = True,
+    ) -> list[Node]:
+        """The nodes whose full name, or a line of whose stack (`select_by` "code_stack"), has `query_string`
+        in it.
+
+        Errors: ValueError for another `select_by` or a regular expression that is none.
+        """
+        if select_by not in ("node_name", "code_stack"):
+            raise errors.one_of(
+                select_by, ("node_name", "code_stack"), subject="select_nodes", what="select_by"
+            )
+        try:
+            pattern = re.compile(
+                query_string if use_regex else re.escape(query_string), 0 if case_sensitive else re.IGNORECASE
+            )
+        except re.error as cause:
+            raise errors.value_error(
+                "select_nodes", f"{query_string!r} is no regular expression: {cause}"
+            ) from None
+        wanted = None if ranks is None else set(ranks)
+        return [
+            node
+            for node in self.nodes
+            if (wanted is None or node.rank in wanted)
+            and any(
+                pattern.search(t) for t in ([node.name] if select_by == "node_name" else map(str, node.stack))
+            )
+        ]
+
+    def select_tensors(
+        self,
+        query_string: str,
+        use_regex: bool = False,
+        select_by: str = "node_name",
+        iterations: Iterable[int] | None = None,
+        ranks: Iterable[int] | None = None,
+        slots: Iterable[int] | None = None,
+        case_sensitive: bool = True,
+    ) -> list[DebuggerTensor]:
+        """The outputs of the nodes that `select_nodes` finds."""
+        found = self.select_nodes(query_string, use_regex, select_by, ranks, case_sensitive)
+        slots, steps = (None if v is None else list(v) for v in (slots, iterations))
+        return [t for node in found for t in node.get_output_tensors(slots, steps)]
+
+    def get_input_nodes(self, node: Node) -> list[Node]:
+        """The nodes that `node` reads."""
+        return [n for n in self._siblings(node) if n.name in node.feeds]
+
+    def get_output_nodes(self, node: Node) -> list[Node]:
+        """The nodes that read what `node` makes."""
+        return [n for n in self._siblings(node) if node.name in n.feeds]
+
+    def list_affected_nodes(self, tensor: DebuggerTensor) -> list[Node]:
+        """The nodes that read the tensor."""
+        return self.get_output_nodes(tensor.node)
+
+    def _siblings(self, node: Node) -> list[Node]:
+        return [n for n in self.nodes if (n.rank, n.graph) == (node.rank, node.graph)]
+
+    # ---- judging
+
+    def check_watchpoints(
+        self, watchpoints: Iterable[Watchpoint], error_on_no_value: bool = False
+    ) -> list[WatchpointHit]:
+        """What hits, or could not be checked.
+
+        Errors: ValueError, with `error_on_no_value`, for a tensor of which only statistics are there.
+        """
+        found = []
+        for point in watchpoints:
+            wanted = condition(point.condition.condition_id)
+            for tensor in point.tensors:
+                value = tensor.value()
+                if value is None and error_on_no_value:
+                    raise errors.value_error(
+                        "check_watchpoints", f"{tensor.node.name} has no value in the dump"
+                    )
+                before = self._previous(tensor) if wanted.needs_previous else None
+                hit = check(wanted, point.condition.values, value, before, tensor.iteration)
+                if hit.hit or hit.error_code:
+                    found.append(WatchpointHit(tensor, point.condition, hit))
+        return found
+
+    def _previous(self, tensor: DebuggerTensor) -> np.ndarray | None:
+        for other in self._tensors_of(tensor.node):
+            if (other.io, other.slot, other.iteration) == (tensor.io, tensor.slot, tensor.iteration - 1):
+                return other.value()
+        return None
+
+    def trace_nonfinite(self, iteration: int | None = None) -> list[dict[str, Any]]:
+        """All outputs that are not finite, operators whose inputs are all finite first, in order of
+        execution.
+
+        Each is a dict: op_full_name, op_type, slot, iteration, kind ("nan", "inf", "-inf"), count, size,
+        born, rank, graph, and source, a list of ``file:line code``.
+        """
+        return [found.as_dict() for found in trace_nonfinite(self.dump, iteration)]
+
+    def select_tensor_statistics(
+        self, iterations: Iterable[int] | None = None, ranks: Iterable[int] | None = None
+    ) -> list[dict[str, Any]]:
+        """The statistics of all dumped tensors."""
+        steps, wanted = (None if v is None else set(v) for v in (iterations, ranks))
+        found = []
+        for (rank, graph, iteration), records in sorted(self._records.items()):
+            if (steps is not None and iteration not in steps) or (wanted is not None and rank not in wanted):
+                continue
+            for record in records:
+                numbers = record.statistics()
+                if numbers is not None:
+                    head = {"rank": rank, "graph": graph, "iteration": iteration, "op_type": record.kind}
+                    head.update(op_name=record.name, io=record.io, slot=record.slot)
+                    found.append({**head, **numbers._asdict()})
+        return found
+
+    def summary_statistics(
+        self,
+        statistics: list[dict[str, Any]],
+        overflow_value: float = 65500,
+        out_path: str | os.PathLike = "./",
+    ) -> Path:
+        """Write a table, ``statistics_summary.csv``: per tensor how many iterations had NaN, infinities or
+        values beyond
+        `overflow_value`, and the extremes over all.
+        """
+        groups: dict[tuple, list[dict[str, Any]]] = {}
+        for row in statistics:
+            groups.setdefault(
+                (row["rank"], row["op_type"], row["op_name"], row["io"], row["slot"]), []
+            ).append(row)
+        path = Path(out_path) / "statistics_summary.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([*_SUMMARY, f"beyond {overflow_value:g}"])
+            for key, rows in groups.items():
+                beyond = sum(max(abs(r["max"]), abs(r["min"])) > overflow_value for r in rows)
+                counts = [sum(bool(r[c]) for r in rows) for c in ("nan", "positive_inf", "negative_inf")]
+                writer.writerow(
+                    [
+                        *key,
+                        len(rows),
+                        *counts,
+                        max(r["max"] for r in rows),
+                        min(r["min"] for r in rows),
+                        beyond,
+                    ]
+                )
+        return path
+
+
+_SUMMARY = (
+    "rank", "op_type", "op_name", "io", "slot", "iterations", "with nan", "with inf", "with -inf", "max",
+    "min",
+)  # fmt: skip

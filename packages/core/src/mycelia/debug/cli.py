@@ -1,0 +1,139 @@
+"""The command `mycelia-debug`: what a dump holds, and why values in it are not finite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mycelia.debug.reading.folders import Dump
+from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
+from mycelia.engine.base import errors
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        Path, typer.Argument(exists=True, file_okay=False, help="A dump: the folder `path`, or rank_N.")
+    ],
+    iteration: Annotated[int | None, typer.Option(min=0, help="Look at this iteration alone.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many operators to show.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
+    fail: Annotated[
+        bool, typer.Option("--fail", help="Exit with status 3 if a value is not finite.")
+    ] = False,
+) -> None:
+    """Tell what a data dump holds, and the operator that made the first value that is not finite."""
+    try:
+        dump = Dump(folder)
+        found = trace_nonfinite(dump, iteration)
+    except errors.MyceliaError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    if as_json:
+        typer.echo(json.dumps(_as_json(dump, found), indent=2))
+    else:
+        _show(dump, found, limit)
+    if fail and found:
+        raise typer.Exit(3)
+
+
+def _as_json(dump: Dump, found: list[NonFinite]) -> dict:
+    return {
+        "ranks": sorted(dump.ranks),
+        "graphs": sorted({s.graph for s in dump.steps}),
+        "iterations": dump.iterations(),
+        "first": found[0].as_dict() if found else None,
+        "nonfinite": [f.as_dict() for f in found],
+    }
+
+
+def _show(dump: Dump, found: list[NonFinite], limit: int) -> None:
+    console = Console(highlight=False)
+    nets = ", ".join(sorted({s.net for s in dump.steps}))
+    graphs = sorted({s.graph for s in dump.steps})
+    shown = _ranges(dump.iterations())
+    console.print(
+        Text(
+            f"{dump.folder}: {nets}, ranks {_ranges(sorted(dump.ranks))}, graphs {_ranges(graphs)}, "
+            f"iterations {shown}"
+        )
+    )
+    if not found:
+        console.print(Text("All values are finite.", "green"))
+        return
+    console.print(_why(found[0]), soft_wrap=True)
+    if len(found) > 1:
+        console.print(_table(found[:limit]))
+    if len(found) > limit:
+        console.print(Text(f"... and {len(found) - limit} more; --limit shows them"))
+
+
+def _why(first: NonFinite) -> Text:
+    """The answer to "why is this NaN"."""
+    text = Text()
+    what = {"nan": "NaN", "inf": "infinity", "-inf": "negative infinity"}[first.kind]
+    text.append(f"The first {what}: ", "bold red")
+    text.append(f"{first.op_full_name}, output {first.slot}, iteration {first.iteration}: ")
+    text.append(f"{first.count} of {first.size} elements")
+    if first.op_type == "Parameter":
+        text.append("; it was there when the step began")
+    elif first.born:
+        text.append("; all its inputs are finite")
+    elif first.born is None:
+        text.append("; its inputs were not dumped")
+    for depth, line in enumerate(first.stack):
+        text.append(
+            f"\n  {'at' if depth == 0 else 'called from'} {line.file}:{line.line}: ",
+            "bold" if depth == 0 else "",
+        )
+        text.append(line.code)
+    return text
+
+
+def _table(found: list[NonFinite]) -> Table:
+    table = Table(
+        "iteration", "operator", "slot", "what", "count", "made here", "source", box=None, pad_edge=False
+    )
+    for f in found:
+        made = "yes" if f.born else "?" if f.born is None else "no"
+        source = f"{Path(f.stack[0].file).name}:{f.stack[0].line}" if f.stack else ""
+        cells = (
+            str(f.iteration),
+            _short(f.op_full_name),
+            str(f.slot),
+            f.kind,
+            f"{f.count}/{f.size}",
+            made,
+            source,
+        )
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _short(name: str) -> str:
+    """The end of a full name: the Cell, and the operator in it; what computes a gradient is marked."""
+    mark = "grad of " if name.startswith("Gradients/") else ""
+    return mark + "/".join(name.split("/")[-3 if mark else -2 :])
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Numbers in order, neighbours as a range: 0-3, 7."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and parts[-1][1] == n - 1:
+            parts[-1][1] = n
+        else:
+            parts.append([n, n])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,70 @@
+"""Data dump: what every operator read and made, as files that MindSpore's tools know."""
+
+from __future__ import annotations
+
+import atexit
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from mycelia.debug.dump.config import DumpConfig, parse, read, wants_eager
+from mycelia.debug.dump.observer import DumpObserver
+from mycelia.engine import observing
+from mycelia.engine.base import config
+
+__all__ = ["DumpConfig", "DumpObserver", "dump", "parse", "read"]
+
+
+@contextmanager
+def dump(settings: Mapping[str, Any] | str) -> Iterator[DumpObserver]:
+    """In this block all that runs is dumped: compiled functions, and the eager operators of this thread.
+
+    `settings`: the path of a file ``data_dump.json``, what it holds, or the fields of `common_dump_settings`
+    alone, `path` for instance.
+    Errors: ValueError for settings that are none, which names the field and what it may be.
+    """
+    found = read(settings) if isinstance(settings, str) else parse(settings)
+    observer = DumpObserver(found)
+    with ExitStack() as stack:
+        observing.watch(observer)
+        stack.callback(observing.unwatch, observer)
+        if found.signal:
+            before = _on_signal(observer)
+            stack.callback(signal.signal, getattr(signal, found.signal), before)
+        if wants_eager(found):
+            stack.enter_context(observing.watch_calls(observer))
+        yield observer
+
+
+def _on_signal(observer: DumpObserver) -> Any:
+    """Let the signal of its configuration ask `observer` for a step; the handler that was there before.
+
+    Errors: ValueError outside of the main thread, as `signal.signal` has it.
+    """
+    return signal.signal(getattr(signal, observer.config.signal), observer.ask)
+
+
+class _Started:
+    """The dump that the environment asks for, and the eager calls that it follows."""
+
+    observer: DumpObserver | None = None
+    calls: Any = None
+
+
+def start(compiling: bool) -> None:
+    """Begin the dump that the setting `dump_config` names, at the first compiled function or eager
+    operator.
+    """
+    path = config.get("dump_config")
+    if not path or (not compiling and config.get("mode") == config.GRAPH_MODE):
+        return
+    if _Started.observer is None:
+        _Started.observer = DumpObserver(read(path))
+        observing.watch(_Started.observer)
+        if _Started.observer.config.signal:
+            _on_signal(_Started.observer)
+    if not compiling and wants_eager(_Started.observer.config) and _Started.calls is None:
+        stack = ExitStack()
+        _Started.calls = stack.enter_context(observing.watch_calls(_Started.observer))
+        atexit.register(stack.close)  # the last step ends with the process

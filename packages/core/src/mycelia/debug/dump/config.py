@@ -1,0 +1,340 @@
+"""The configuration of a data dump: MindSpore's JSON file, by the old rule and the new, checked field by
+field.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from mycelia.engine.base import config, errors, log
+
+DUMP_ALL, DUMP_KERNELS, DUMP_TARGETS = 0, 1, 2  # dump_mode
+BOTH, INPUTS, OUTPUTS = 0, 1, 2  # input_output
+CHECK_NOTHING, OVERFLOW, EXCEPTION = 0, 3, 4  # op_debug_mode
+
+#: Names in `statistic_category` -> columns of statistic.csv, but for the hashes.
+CATEGORIES = {
+    "max": "Max Value",
+    "min": "Min Value",
+    "avg": "Avg Value",
+    "count": "Count",
+    "negative zero count": "Negative Zero Count",
+    "positive zero count": "Positive Zero Count",
+    "nan count": "NaN Count",
+    "negative inf count": "Negative Inf Count",
+    "positive inf count": "Positive Inf Count",
+    "zero count": "Zero Count",
+    "md5": "MD5",
+    "l2norm": "L2Norm Value",
+    "hash": "SHA1",
+    "hash:sha1": "SHA1",
+    "hash:md5": "MD5",
+}
+
+
+class Kernels:
+    """Which operators are dumped in mode 1: full names, types, or ``name-regex(EXPR)``."""
+
+    def __init__(self, entries: list[str]) -> None:
+        self.names: set[str] = set()
+        self.types: list[str] = []
+        self.patterns: list[re.Pattern] = []
+        for entry in entries:
+            expression = re.fullmatch(r"name-regex\((.*)\)", entry, re.DOTALL)
+            if expression:
+                try:
+                    self.patterns.append(re.compile(expression[1]))
+                except re.error as cause:
+                    raise _invalid(
+                        "kernels", f"regular expressions inside name-regex(): {cause}", entry
+                    ) from None
+            elif "/" in entry or re.search(r"-op\d+$", entry):
+                self.names.add(entry)
+            else:
+                self.types.append(entry.lower())
+        self.unmet = set(self.names)  # names that no operator had so far
+
+    def matches(self, kind: str, name: str) -> bool:
+        if name in self.names:
+            self.unmet.discard(name)
+            return True
+        lower = kind.lower()
+        return any(t in lower for t in self.types) or any(p.search(name) for p in self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpConfig:
+    """What is dumped, and where to. `text` is the file that says so, copied into the dump.
+
+    `iterations`: ranges with both ends, None for all. `last_steps`: N > 0 keeps the last N steps in memory
+    and
+    writes them on trouble only, an operator that raises or a value that is not finite; `conditions` likewise,
+    when one is hit. `signal`: a step is dumped after each such signal, and no other.
+    """
+
+    path: str
+    net_name: str = "Net"
+    dump_mode: int = DUMP_ALL
+    iterations: tuple[tuple[int, int], ...] | None = None
+    saved_data: str = "tensor"
+    input_output: int = BOTH
+    kernels: Kernels = field(default_factory=lambda: Kernels([]))
+    ranks: tuple[int, ...] | None = None
+    categories: tuple[str, ...] = ("max", "min", "l2norm")
+    op_debug_mode: int = CHECK_NOTHING
+    overflow_number: int = 0
+    initial_iteration: int = 0
+    layout: str = "npy"
+    save_kernel_args: bool = False
+    last_steps: int = 0
+    conditions: tuple[dict[str, Any], ...] = ()
+    before: int = 0
+    after: int = 0
+    signal: str = ""
+    eager: bool | None = None  # None: in PyNative mode
+    text: str = ""
+
+    def has_iteration(self, number: int) -> bool:
+        return self.iterations is None or any(low <= number <= high for low, high in self.iterations)
+
+    @property
+    def columns(self) -> list[str]:
+        """Those of statistic.csv behind the fixed ones."""
+        return list(dict.fromkeys(CATEGORIES[c] for c in self.categories))
+
+
+def _invalid(name: str, expected: str, got: Any, kind: type = errors.MyceliaValueError) -> Exception:
+    return errors.error(kind, "dump_config", f"the field '{name}' must be {expected}, but got {got!r}")
+
+
+def read(path: str) -> DumpConfig:
+    """The configuration in a JSON file.
+
+    Errors: ValueError that names the field and what it may be, or says that the file cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        content = json.loads(text)
+    except OSError as cause:
+        raise errors.value_error("dump_config", f"{path!r} cannot be read: {cause}") from None
+    except (ValueError, RecursionError) as cause:
+        raise errors.value_error("dump_config", f"{path!r} is no JSON: {cause}") from None
+    return parse(content, text)
+
+
+def parse(content: Any, text: str = "") -> DumpConfig:
+    """The configuration in an object as the file has it, or in the fields of `common_dump_settings` alone.
+
+    Errors: ValueError that names the field and what it may be.
+    """
+    if not isinstance(content, Mapping):
+        raise errors.value_error(
+            "dump_config", f"it must be an object with 'common_dump_settings', but got {content!r:.80}"
+        )
+    if not any(key.endswith("_dump_settings") for key in content):
+        content = {"common_dump_settings": dict(content), "e2e_dump_settings": {"enable": True}}
+    common = _section(content, "common_dump_settings", required=True)
+    e2e = _section(content, "e2e_dump_settings")
+    asynchronous = _section(content, "async_dump_settings")
+    _warn_unknown(content, {"common_dump_settings", "e2e_dump_settings", "async_dump_settings"}, "")
+    _warn_unknown(common, _COMMON, "common_dump_settings.")
+    _warn_unknown(e2e, _E2E, "e2e_dump_settings.")
+    _warn_unknown(asynchronous, _ASYNC, "async_dump_settings.")
+    synchronous = _flag(e2e, "enable", True if e2e else False, "e2e_dump_settings.enable")
+    if not synchronous and not _flag(asynchronous, "enable", False, "async_dump_settings.enable"):
+        raise errors.value_error(
+            "dump_config",
+            "one of 'e2e_dump_settings' and 'async_dump_settings' must have 'enable': true, but none has",
+        )
+    _flag(e2e, "trans_flag", True, "e2e_dump_settings.trans_flag")
+    found = _common(common, text or json.dumps(content))
+    if not synchronous:
+        log.logger(__name__).warning(
+            "async_dump_settings: this backend has no dump of its own; values are written "
+            "as e2e_dump_settings says"
+        )
+        old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")
+        if old and "op_debug_mode" not in common:  # the old rule: 1 AI core, 2 atomic, 3 both
+            found = _replace(found, op_debug_mode=OVERFLOW)
+    return _replace(
+        found, save_kernel_args=_flag(e2e, "save_kernel_args", False, "e2e_dump_settings.save_kernel_args")
+    )
+
+
+def _replace(found: DumpConfig, **changes: Any) -> DumpConfig:
+    return DumpConfig(**{f.name: changes.get(f.name, getattr(found, f.name)) for f in fields(found)})
+
+
+def _common(common: Mapping, text: str) -> DumpConfig:
+    mode = _choice(common, "dump_mode", (DUMP_ALL, DUMP_KERNELS, DUMP_TARGETS), DUMP_ALL)
+    checking = _choice(common, "op_debug_mode", (CHECK_NOTHING, OVERFLOW, EXCEPTION), CHECK_NOTHING)
+    which = _choice(common, "input_output", (BOTH, INPUTS, OUTPUTS), BOTH)
+    if checking == OVERFLOW and which != BOTH:
+        raise _invalid("input_output", "0, since op_debug_mode is 3", which)
+    if checking == EXCEPTION and which == OUTPUTS:
+        raise _invalid("input_output", "0 or 1, since op_debug_mode is 4", which)
+    kernels = common.get("kernels", [])
+    if not isinstance(kernels, list) or not all(isinstance(k, str) for k in kernels):
+        raise _invalid("kernels", "a list of strings", kernels)
+    if mode == DUMP_KERNELS and not kernels:
+        raise _invalid("kernels", "a list with the names of operators, since dump_mode is 1", kernels)
+    conditions = common.get("conditions", [])
+    if not isinstance(conditions, list) or not all(isinstance(c, dict) for c in conditions):
+        raise _invalid("conditions", "a list of objects", conditions)
+    return DumpConfig(
+        path=_path(common),
+        net_name=_net_name(common),
+        dump_mode=mode,
+        iterations=_iterations(common.get("iteration", "all")),
+        saved_data=_choice(common, "saved_data", ("tensor", "statistic", "full"), "tensor"),
+        input_output=which,
+        kernels=Kernels(kernels),
+        ranks=_ranks(common),
+        categories=_categories(common),
+        op_debug_mode=checking,
+        overflow_number=_count(common, "overflow_number"),
+        initial_iteration=_count(common, "initial_iteration"),
+        layout=_choice(common, "layout", ("npy", "bin"), "npy"),
+        last_steps=_count(common, "last_steps"),
+        conditions=tuple(conditions),
+        before=_count(common, "before"),
+        after=_count(common, "after"),
+        signal=_signal(common),
+        eager=_eager(common),
+        text=text,
+    )
+
+
+def _section(content: Mapping, name: str, required: bool = False) -> Mapping:
+    found = content.get(name)
+    if found is None and not required:
+        return {}
+    if not isinstance(found, Mapping):
+        raise _invalid(name, "an object", found)
+    return found
+
+
+def _warn_unknown(given: Mapping, known: set[str], where: str) -> None:
+    for name in given:
+        if name not in known:
+            log.logger(__name__).warning("dump_config: the field '%s%s' is unknown and ignored", where, name)
+
+
+def _choice(given: Mapping, name: str, choices: tuple, default: Any, shown: str = "") -> Any:
+    value = given.get(name, default)
+    if isinstance(value, bool) or value not in choices:
+        raise _invalid(shown or name, f"one of {', '.join(map(repr, choices))}", value)
+    return value
+
+
+def _flag(given: Mapping, name: str, default: bool, shown: str) -> bool:
+    value = given.get(name, default)
+    if not isinstance(value, bool):
+        raise _invalid(shown, "true or false", value)
+    return value
+
+
+def _count(given: Mapping, name: str) -> int:
+    value = given.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _invalid(name, "an integer from 0 on", value)
+    return value
+
+
+def _path(given: Mapping) -> str:
+    path = given.get("path", "")
+    if not isinstance(path, str):
+        raise _invalid("path", "an absolute path", path)
+    if not path:
+        below = config.get("diagnostic_data_path")
+        if not below:
+            raise _invalid(
+                "path", "an absolute path, unless the variable MS_DIAGNOSTIC_DATA_PATH is set", path
+            )
+        path = os.path.join(os.path.abspath(below), "debug_dump")
+    if not os.path.isabs(path):
+        raise _invalid("path", "an absolute path", path)
+    return path
+
+
+def _net_name(given: Mapping) -> str:
+    name = given.get("net_name", "Net")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", name) or name in (".", ".."):
+        raise _invalid("net_name", "a name of letters, digits and _ . -", name)
+    return name
+
+
+def _iterations(value: Any) -> tuple[tuple[int, int], ...] | None:
+    expected = "'all', or numbers and ranges such as '0|5-8|100-120'"
+    if isinstance(value, int) and not isinstance(value, bool):  # the old rule
+        if value < 0:
+            raise _invalid("iteration", expected, value)
+        return None if value == 0 else ((value, value),)
+    if not isinstance(value, str):
+        raise _invalid("iteration", expected, value)
+    if value == "all":
+        return None
+    found = []
+    for part in value.split("|"):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        low = int(match[1]) if match else 0
+        high = int(match[2]) if match and match[2] else low
+        if match is None or high < low:
+            raise _invalid("iteration", expected, value)
+        found.append((low, high))
+    return tuple(found)
+
+
+def _ranks(given: Mapping) -> tuple[int, ...] | None:
+    ranks = given.get("support_device")
+    if ranks is None:
+        return None
+    if not isinstance(ranks, list) or not all(type(r) is int and r >= 0 for r in ranks):
+        raise _invalid("support_device", "a list of integers from 0 on", ranks)
+    return tuple(ranks)
+
+
+def _categories(given: Mapping) -> tuple[str, ...]:
+    chosen = given.get("statistic_category", ["max", "min", "l2norm"])
+    if not isinstance(chosen, list) or not all(isinstance(c, str) and c in CATEGORIES for c in chosen):
+        raise _invalid("statistic_category", f"a list of {', '.join(map(repr, CATEGORIES))}", chosen)
+    return tuple(chosen)
+
+
+def _signal(given: Mapping) -> str:
+    import signal
+
+    name = given.get("signal", "")
+    if name and (not isinstance(name, str) or not isinstance(getattr(signal, name, None), signal.Signals)):
+        raise _invalid("signal", "the name of a signal, such as 'SIGUSR1'", name)
+    return name
+
+
+def _eager(given: Mapping) -> bool | None:
+    value = given.get("eager")
+    if value is not None and not isinstance(value, bool):
+        raise _invalid("eager", "true or false", value)
+    return value
+
+
+def wants_eager(found: DumpConfig) -> bool:
+    """Whether eager operators are dumped: as the field `eager` says, else in PyNative mode."""
+    return config.get("mode") != config.GRAPH_MODE if found.eager is None else found.eager
+
+
+_COMMON = {
+    "after", "before", "conditions", "dump_mode", "eager", "initial_iteration", "input_output", "iteration",
+    "kernels", "last_steps", "layout", "net_name", "op_debug_mode", "overflow_number", "path", "saved_data",
+    "signal", "statistic_category", "support_device",
+}  # fmt: skip
+_E2E = {
+    "device_stat_precision_mode", "enable", "sample_mode", "sample_num", "save_kernel_args", "stat_calc_mode",
+    "trans_flag",
+}  # fmt: skip
+_ASYNC = {"enable", "file_format", "op_debug_mode"}

@@ -1,0 +1,116 @@
+"""The files of a dump: their names, by the rule of MindSpore 2.10 and by the old one, and how they are
+written.
+
+A file is written under a temporary name and renamed: a reader sees it whole or not at all. What is lost when
+the machine, not the process, stops is not worth a wait for the disk in each of thousands of files.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from mycelia.engine.base.dtypes import DType
+
+_LONGEST = 255  # bytes of a name that file systems take
+
+_DTYPES = {"bool": "Bool", "bfloat16": "Float32"}  # others are their own names with a capital
+
+
+class Clock:
+    """Microseconds of the wall clock as 16 digits, each later than the one before."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.lock = threading.Lock()
+
+    def stamp(self) -> str:
+        with self.lock:
+            self.last = max(self.last + 1, time.time_ns() // 1000)
+            return f"{self.last:016d}"
+
+
+def dtype_name(dtype: DType) -> str:
+    """`Float32`, `Int8`, `Bool`...; bfloat16 is saved as float32."""
+    name = dtype.name
+    return _DTYPES.get(name) or name[:1].upper() + name[1:]
+
+
+def op_name(full_name: str) -> str:
+    """A full name with scope as a part of a file name."""
+    return re.sub(r"[/.]", "_", full_name)
+
+
+def file_name(
+    kind: str, full_name: str, stamp: str, io: str, slot: int, dtype: str, layout: str = "DefaultFormat"
+) -> str:
+    """``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}.{dtype}.npy``"""
+    return f"{kind}.{op_name(full_name)}.0.0.{stamp}.{io}.{slot}.{layout}.{dtype}.npy"
+
+
+def old_file_name(full_name: str, io: str, slot: int, shape: Iterable[int], dtype: str) -> str:
+    """``{op name with / -> --}_{io}_{slot}_shape_{d0}_{d1}_..._{Dtype}_{Format}.bin``"""
+    sizes = "_".join(map(str, shape))
+    name = full_name.replace("/", "--")
+    return f"{name}_{io}_{slot}_shape_{sizes}_{dtype}_DefaultFormat.bin"
+
+
+def fitting(folder: str, name: str) -> str:
+    """`name`, or what stands for it in `folder` where it is too long: a row of ``mapping.csv`` then tells
+    both.
+    """
+    raw = name.encode()
+    if len(raw) <= _LONGEST:
+        return name
+    head, ending = os.path.splitext(name)
+    stamp = Clock().stamp()
+    room = _LONGEST - len(stamp) - len(ending) - 1
+    short = f"{head.encode()[:room].decode(errors='ignore')}.{stamp}{ending}"
+    with open(os.path.join(folder, "mapping.csv"), "a", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerow([short, name])
+    return short
+
+
+@functools.lru_cache(maxsize=4096)
+def _header(descr: str, shape: tuple[int, ...]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": descr, "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
+
+
+def write_array(path: str, array: np.ndarray, raw: bool = False) -> None:
+    """An array as .npy, or its bytes alone with `raw`."""
+    array = np.ascontiguousarray(array)
+    parts = [] if raw else [_header(np.lib.format.dtype_to_descr(array.dtype), array.shape)]
+    write(path, [*parts, memoryview(array).cast("B") if array.size else b""])
+
+
+def write(path: str, parts: Iterable[bytes | memoryview | str]) -> None:
+    """A file of these parts, text in UTF-8, which appears whole.  Errors: OSError; nothing is left behind
+    then.
+    """
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name[:200]}.tmp")
+    try:
+        with open(temporary, "wb", buffering=0) as file:
+            for part in parts:
+                _write_all(file, part.encode() if isinstance(part, str) else part)
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def _write_all(file: io.FileIO, part: bytes | memoryview) -> None:
+    view = memoryview(part)
+    while len(view):
+        view = view[file.write(view) :]

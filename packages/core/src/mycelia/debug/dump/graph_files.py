@@ -1,0 +1,166 @@
+"""What a dump says of graphs: the IR with the user's lines, the order of execution, constants."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from mycelia.debug.dump import files
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.ir.graph import Graph, Node, Value
+from mycelia.engine.observing import Operator
+from mycelia.engine.observing.observers import Watched
+from mycelia.engine.tensors.tensor import Tensor
+
+#: An eager call: the operator, its inputs and its outputs, of which the types are told.
+Call = tuple[Operator, Sequence[Tensor | None], Sequence[Tensor]]
+
+
+def write_graph(root: str, of: Watched) -> None:
+    """``graphs/ms_output_trace_code_graph_N.ir`` and ``execution_order/ms_execution_order_graph_N.csv``
+    below `root`.
+
+    Errors: OSError.
+    """
+    assert of.graph is not None
+    for folder in ("graphs", "execution_order"):
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    ir = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{of.number}.ir")
+    files.write(ir, [_Text(of).text()])
+    names = [operator.name for operator in of.operators.values()]
+    write_order(root, of.number, names)
+
+
+def write_calls(root: str, number: int, calls: list[Call]) -> None:
+    """The same two files for the eager calls of a step; what fed a call is not known.
+
+    Errors: OSError.
+    """
+    os.makedirs(os.path.join(root, "graphs"), exist_ok=True)
+    lines = [f"# IR entry: @eager{number}", f"subgraph @eager{number}() {{"]
+    for place, (operator, inputs, outputs) in enumerate(calls):
+        made = ", ".join(f"%{place}_{slot}" for slot in range(len(outputs))) or f"%{place}_0"
+        lines.append(f"  {made} = {operator.type}({', '.join('_' * len(inputs))}) {{}}")
+        lines.append(f"      : ({_types(inputs)}) -> ({_types(outputs)})")
+        lines += _origin(operator, "      ")
+    path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}.ir")
+    files.write(path, ["\n".join([*lines, "}", ""])])
+    write_order(root, number, [operator.name for operator, _, _ in calls])
+
+
+def write_order(root: str, number: int, names: list[str]) -> None:
+    """The full names of a graph's operators, in order of execution."""
+    os.makedirs(os.path.join(root, "execution_order"), exist_ok=True)
+    order = os.path.join(root, "execution_order", f"ms_execution_order_graph_{number}.csv")
+    files.write(order, ["\n".join(["NodeExecutionOrder-FullNameWithScope", *names, ""])])
+
+
+def note_run(root: str, number: int, iteration: int) -> None:
+    """A line for a dumped run of a graph in ``ms_global_execution_order_graph_N.csv``."""
+    os.makedirs(os.path.join(root, "execution_order"), exist_ok=True)
+    path = os.path.join(root, "execution_order", f"ms_global_execution_order_graph_{number}.csv")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(f"{iteration}\n")
+
+
+def constants(graph: Graph) -> list[Tensor]:
+    """The constant tensors that the graph and its regions read, each once."""
+    found: dict[int, Tensor] = {}
+    for node in graph.nodes:
+        for value in node.inputs:
+            if value is not None and value.is_constant:
+                found.setdefault(id(value.constant), value.constant)
+        for region in node.regions:
+            found.update((id(t), t) for t in constants(region))
+    return list(found.values())
+
+
+class _Text:
+    """The form of MindSpore's IR files: an operator a line, below it types, full name and source lines."""
+
+    def __init__(self, of: Watched) -> None:
+        self.of = of
+        self.names: dict[Value, str] = {}
+        self.count = 0
+
+    def text(self) -> str:
+        graph = self.of.graph
+        assert graph is not None
+        name = f"kernel_graph{self.of.number}"
+        lines = [
+            f"# IR entry: @{name}",
+            f"# {graph.name}",
+            "",
+            f"# Total params: {len(graph.parameters)}",
+            "# Params:",
+        ]
+        for index, (label, value) in enumerate(zip(self.of.parameter_names, graph.parameters), 1):
+            self.names[value] = f"%para{index}_{label}"
+            lines.append(f"{self.names[value]}: {_type(value)}")
+        lines += ["", f"subgraph @{name}() {{"]
+        self.region(graph, lines, "  ")
+        lines += ["}", ""]
+        return "\n".join(lines)
+
+    def region(self, graph: Graph, lines: list[str], indent: str) -> None:
+        for node in graph.nodes:
+            self.node(node, lines, indent)
+        lines.append(f"{indent}Return({', '.join(map(self.use, graph.outputs))})")
+
+    def node(self, node: Node, lines: list[str], indent: str) -> None:
+        inputs = ", ".join(map(self.use, node.inputs))
+        made = []
+        for value in node.outputs:
+            self.names[value] = f"%{self.count}"
+            self.count += 1
+            made.append(self.names[value])
+        operator = self.of.operators.get(node)
+        kind = operator.type if operator else node.op.name
+        attrs = ", ".join(f"{k}: {_attribute(v)}" for k, v in node.attrs.items() if not isinstance(v, Graph))
+        lines.append(f"{indent}{', '.join(made)} = {kind}({inputs}) {{{attrs}}}")
+        inner = indent + "    "
+        types = ", ".join("<None>" if v is None else _type(v) for v in node.inputs)
+        lines.append(f"{inner}: ({types}) -> ({', '.join(map(_type, node.outputs))})")
+        if operator:
+            lines += _origin(operator, inner)
+        for region in node.regions:
+            for index, value in enumerate(region.parameters):
+                self.names[value] = f"%region{self.count}_{index}"
+            lines.append(f"{inner}{{")
+            self.region(region, lines, inner + "  ")
+            lines.append(f"{inner}}}")
+
+    def use(self, value: Value | None) -> str:
+        if value is None:
+            return "None"
+        if value.is_constant:
+            return f"const {_type(value)}"
+        return self.names.get(value, "%?")
+
+
+def _origin(operator: Operator, indent: str) -> list[str]:
+    lines = [f"{indent}# Fullname with scope: ({operator.name})"]
+    for file, line, _ in reversed(operator.stack):
+        code = linecache.getline(file, line).rstrip("\n")
+        bare = code.strip()
+        start = len(code) - len(code.lstrip())
+        lines.append(f"{indent}# In file {file}:{line}, {start}~{start + len(bare)}/{code}/")
+    return lines
+
+
+def _type(value: Value) -> str:
+    return _shown(value.type.dtype, value.type.shape)
+
+
+def _types(tensors: Sequence[Tensor | None]) -> str:
+    return ", ".join("<None>" if t is None else _shown(t.dtype, t.shape) for t in tensors)
+
+
+def _shown(dtype: DType, shape: Sequence[Any]) -> str:
+    return f"<Tensor[{files.dtype_name(dtype)}], ({', '.join(map(str, shape))})>"
+
+
+def _attribute(value: Any) -> str:
+    return str(value) if not isinstance(value, str) else f'"{value}"'

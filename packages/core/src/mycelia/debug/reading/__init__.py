@@ -1,0 +1,1 @@
+"""Reading dumps, ours and MindSpore's: folders, graphs, tensors, and what went wrong in them."""

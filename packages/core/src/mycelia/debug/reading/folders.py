@@ -1,0 +1,180 @@
+"""What lies in a dump folder: ranks, graphs, iterations, and the files of tensors with what their names
+say.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mycelia.debug.dump import files
+from mycelia.debug.statistics import Statistics, statistics
+from mycelia.engine.base import errors
+
+#: A name by MindSpore's rule: 2.10 has the dtype, 2.0 has not, and leaves dots in names of parameters.
+_NAME = re.compile(
+    r"(?P<kind>[A-Za-z0-9]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<stamp>\d+)\.(?P<io>input|output)\."
+    r"(?P<slot>\d+)\.(?P<layout>[A-Za-z0-9_]+?)(?:\.(?P<dtype>[A-Za-z0-9]+))?\.npy"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A dumped tensor. `name`: the operator's as the file has it; `path` None: only its statistics are
+    there.
+    """
+
+    kind: str
+    name: str
+    stamp: str
+    io: str
+    slot: int
+    path: Path | None = None
+    row: dict[str, str] | None = None
+
+    def array(self) -> np.ndarray | None:
+        """The elements; None if only statistics were dumped.  Errors: ValueError for a file that is
+        damaged.
+        """
+        if self.path is None:
+            return None
+        try:
+            return np.load(self.path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as cause:
+            raise errors.value_error("dump", f"{self.path} cannot be read: {cause}") from None
+
+    def nonfinite(self) -> dict[str, int] | None:
+        """How many elements are "nan", "inf" and "-inf", without the kinds that there are none of; None:
+        unknown.
+        """
+        if self.path is not None:
+            array = self.array()
+            if array is None or array.dtype.kind not in "fc":
+                return {}
+            found = {"nan": np.isnan(array).sum(), "inf": _infinite(array, 1), "-inf": _infinite(array, -1)}
+            return {kind: int(count) for kind, count in found.items() if count}
+        columns = {"nan": "NaN Count", "inf": "Positive Inf Count", "-inf": "Negative Inf Count"}
+        if self.row is None or any(column not in self.row for column in columns.values()):
+            return None
+        return {kind: int(self.row[c]) for kind, c in columns.items() if int(self.row[c])}
+
+    def statistics(self) -> Statistics | None:
+        """Computed from the elements, or what the dump says of them."""
+        array = self.array()
+        if array is not None:
+            return statistics(array)
+        return None if self.row is None else _of_row(self.row)
+
+
+def _infinite(array: np.ndarray, sign: int) -> int:
+    infinite = np.isinf(array)
+    if array.dtype.kind == "c":
+        return int(infinite.sum()) if sign > 0 else 0
+    return int((infinite & (array * sign > 0)).sum())
+
+
+def _of_row(row: dict[str, str]) -> Statistics:
+    def number(column: str) -> float:
+        return float(row.get(column) or math.nan)
+
+    def count(column: str) -> int:
+        return int(float(row.get(column) or 0))
+
+    return Statistics(
+        count("Count"), number("Max Value"), number("Min Value"), number("Avg Value"), number("L2Norm Value"),
+        count("NaN Count"), count("Negative Inf Count"), count("Positive Inf Count"), count("Zero Count"),
+        count("Negative Zero Count"), count("Positive Zero Count"),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A dumped run of a graph."""
+
+    rank: int
+    net: str
+    graph: int
+    iteration: int
+    folder: Path
+
+    def records(self) -> list[Record]:
+        """All tensors, in order of execution."""
+        full = _mapping(self.folder)
+        found: dict[tuple, Record] = {}
+        for row in _rows(self.folder / "statistic.csv"):
+            record = Record(
+                row["Op Type"], row["Op Name"], row["Timestamp"], row["IO"], int(row["Slot"]), row=row
+            )
+            found[record.kind, record.name, record.io, record.slot, record.stamp] = record
+        for entry in os.scandir(self.folder):
+            match = _NAME.fullmatch(full.get(entry.name, entry.name))
+            if match is None or not entry.is_file(follow_symlinks=False):
+                continue
+            kind, name, stamp, io, slot = match.group("kind", "name", "stamp", "io", "slot")
+            key = kind, name, io, int(slot), stamp
+            known = found.get(key)
+            found[key] = Record(kind, name, stamp, io, int(slot), Path(entry.path), known and known.row)
+        return sorted(found.values(), key=lambda r: r.stamp)
+
+
+def _mapping(folder: Path) -> dict[str, str]:
+    """Short names of files -> their full ones."""
+    try:
+        with open(folder / "mapping.csv", encoding="utf-8", newline="") as file:
+            return {row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
+    except FileNotFoundError:
+        return {}
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            yield from csv.DictReader(file)
+    except FileNotFoundError:
+        return
+
+
+class Dump:
+    """A dump on disk. `folder`: that of the configuration, or one of its ``rank_N``.
+
+    Errors: ValueError if no dump lies there.
+    """
+
+    def __init__(self, folder: str | os.PathLike) -> None:
+        self.folder = Path(folder)
+        ranks = (
+            [self.folder]
+            if re.fullmatch(r"rank_\d+", self.folder.name)
+            else sorted(self.folder.glob("rank_*"))
+        )
+        self.ranks = {int(r.name[5:]): r for r in ranks if r.is_dir() and r.name[5:].isdigit()}
+        self.steps = [step for rank, place in self.ranks.items() for step in _steps(rank, place)]
+        if not self.steps:
+            raise errors.value_error(
+                "dump", f"{os.fspath(folder)!r} holds no dump: no rank_N/NET/GRAPH/ITERATION is in it"
+            )
+        self.steps.sort(key=lambda s: (s.rank, s.iteration, s.graph))
+
+    def iterations(self, ranks: list[int] | None = None) -> list[int]:
+        return sorted({s.iteration for s in self.steps if ranks is None or s.rank in ranks})
+
+
+def _steps(rank: int, place: Path) -> Iterator[Step]:
+    for folder in place.glob("*/*/*"):
+        net, graph, iteration = folder.parts[-3:]
+        if graph.isdigit() and iteration.isdigit() and folder.is_dir() and not net.startswith("."):
+            yield Step(rank, net, int(graph), int(iteration), folder)
+
+
+def short_name(full_name: str) -> set[str]:
+    """What an operator with this full name may be called in names of files: by the rule of 2.10, and of
+    2.0.
+    """
+    return {files.op_name(full_name), full_name.rpartition("/")[2]}

@@ -1,0 +1,80 @@
+"""The text of graphs in dumps, ours and MindSpore's: operators, what feeds them, and the lines they come
+from.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_NODE = re.compile(r"\s*(%[^=]*?)\s*=\s*(?:PrimFunc_)?([A-Za-z0-9_]+)\((.*?)\)\s*(?:\{|$|primitive_attrs)")
+_SCOPE = re.compile(r"\s*# Fullname with scope: \((.*)\)\s*$")
+_LINE = re.compile(r"\s*# In file (.*?):(\d+)(?:~\d+)?, \d+~\d+/(.*)/\s*$")
+_VALUE = re.compile(r"%[A-Za-z0-9_.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.code}"
+
+
+@dataclass(slots=True)
+class GraphNode:
+    """An operator, or a parameter, which has no inputs. `stack`: the innermost line first."""
+
+    kind: str
+    name: str
+    inputs: list[str] = field(default_factory=list)  # full names of the nodes that feed it, in order
+    stack: list[SourceLine] = field(default_factory=list)
+
+
+def read_graph(path: Path) -> dict[str, GraphNode]:
+    """Full name -> node, in order of execution; parameters come first."""
+    nodes: dict[str, GraphNode] = {}
+    makers: dict[str, GraphNode] = {}  # a value's name -> what makes it
+    current: GraphNode | None = None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("%para"):
+                name = line.partition(":")[0].strip()
+                label = re.sub(r"^%para\d+_", "", name)
+                makers[name] = nodes[label] = GraphNode("Parameter", label)
+                continue
+            if match := _NODE.match(line):
+                current = _node(match, makers)
+            elif current is not None and (match := _SCOPE.match(line)):
+                current.name = match[1]
+                nodes[current.name] = current
+            elif current is not None and (match := _LINE.match(line)) and "~" not in line.partition(",")[0]:
+                current.stack.insert(0, SourceLine(match[1], int(match[2]), match[3].strip()))
+    for node in nodes.values():
+        node.inputs = [makers[v].name for v in node.inputs if v in makers and makers[v].name]
+    return nodes
+
+
+def _node(match: re.Match, makers: dict[str, GraphNode]) -> GraphNode:
+    made, kind, arguments = match.groups()
+    node = GraphNode(kind, "", _VALUE.findall(arguments))
+    for value in made.split(", "):
+        found = _VALUE.match(value.strip())
+        if found:
+            makers[found[0]] = node
+    return node
+
+
+def read_graphs(rank_folder: Path) -> dict[int, dict[str, GraphNode]]:
+    """Graph number -> its nodes, for each that a dump has the text of."""
+    found = {}
+    for path in sorted((rank_folder / "graphs").glob("ms_output_trace_code_graph_*.ir")):
+        number = path.stem.rpartition("_")[2]
+        if number.isdigit():
+            found[int(number)] = read_graph(path)
+    return found

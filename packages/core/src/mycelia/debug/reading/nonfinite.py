@@ -1,0 +1,127 @@
+"""Where values that are not finite were born: operators that read finite numbers and made others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from mycelia.debug.reading.folders import Dump, Record, Step, short_name
+from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
+from mycelia.engine.base import errors
+
+
+@dataclass(frozen=True, slots=True)
+class NonFinite:
+    """An output with `count` elements of a kind, "nan", "inf" or "-inf".
+
+    `born`: all inputs are finite, or it has none; None if the dump does not tell. `stack`: the user's lines,
+    the innermost first.
+    """
+
+    op_full_name: str
+    op_type: str
+    slot: int
+    iteration: int
+    kind: str
+    count: int
+    size: int
+    born: bool | None
+    rank: int
+    graph: int
+    stack: tuple[SourceLine, ...]
+
+    @property
+    def source(self) -> list[str]:
+        """``file:line code`` of each line."""
+        return [str(line) for line in self.stack]
+
+    def as_dict(self) -> dict:
+        found = asdict(self)
+        del found["stack"]
+        return {**found, "source": self.source}
+
+
+def trace_nonfinite(dump: Dump, iteration: int | None = None) -> list[NonFinite]:
+    """All outputs that are not finite, those born first, each group in order of execution.
+
+    Errors: ValueError if the dump has statistics only, without the counts of NaN and infinities.
+    """
+    found: list[NonFinite] = []
+    first: dict[tuple[int, int], int] = {}
+    for step in dump.steps:
+        first.setdefault((step.rank, step.graph), step.iteration)
+    for rank, place in dump.ranks.items():
+        graphs = read_graphs(place)
+        for step in dump.steps:
+            if step.rank == rank and iteration in (None, step.iteration):
+                found += _of_step(step, graphs.get(step.graph, {}), step.iteration == first[rank, step.graph])
+    return sorted(found, key=lambda f: f.born is not True)  # stable: order of execution within
+
+
+class _Operator:
+    """What a step has of one operator."""
+
+    def __init__(self, record: Record) -> None:
+        self.kind, self.name = record.kind, record.name
+        self.inputs: list[Record] = []
+        self.outputs: list[Record] = []
+
+
+def _operators(step: Step) -> dict[tuple[str, str], _Operator]:
+    found: dict[tuple[str, str], _Operator] = {}
+    for record in step.records():
+        operator = found.setdefault((record.kind, record.name), _Operator(record))
+        (operator.inputs if record.io == "input" else operator.outputs).append(record)
+    return found
+
+
+def _of_step(step: Step, nodes: dict[str, GraphNode], is_first: bool) -> Iterator[NonFinite]:
+    """`is_first`: no step of this graph was dumped before, so that what its Parameters have may come from
+    anywhere.
+
+    In a dump of ours Parameters come first, as they were before the step; in MindSpore's as they were after.
+    """
+    by_name = {short: node for node in nodes.values() for short in short_name(node.name)}
+    bad: dict[str, bool] = {}  # full name -> whether an output is not finite
+    has_begun = False
+    for operator in _operators(step).values():
+        node = by_name.get(operator.name)
+        name = node.name if node else operator.name
+        has_begun = has_begun or operator.kind != "Parameter"
+        counts = [(record, _known(record)) for record in operator.outputs]
+        bad[name] = any(c for _, c in counts)
+        if not bad[name]:
+            continue
+        came_in = is_first and not has_begun
+        born = came_in if operator.kind == "Parameter" else _is_born(operator, node, bad)
+        for record, kinds in counts:
+            for kind, count in kinds.items():
+                yield NonFinite(
+                    name, operator.kind, record.slot, step.iteration, kind, count, _size(record), born,
+                    step.rank, step.graph, tuple(node.stack) if node else (),
+                )  # fmt: skip
+
+
+def _known(record: Record) -> dict[str, int]:
+    found = record.nonfinite()
+    if found is None:
+        raise errors.value_error(
+            "dump",
+            "it has statistics without the counts of NaN and infinities",
+            hint="dump with 'statistic_category': ['max', 'min', 'nan count', 'negative inf count', "
+            "'positive inf count']",
+        )
+    return found
+
+
+def _size(record: Record) -> int:
+    numbers = record.statistics()
+    return numbers.count if numbers else 0
+
+
+def _is_born(operator: _Operator, node: GraphNode | None, bad: dict[str, bool]) -> bool | None:
+    if operator.inputs:
+        return not any(_known(record) for record in operator.inputs)
+    if node is None or not all(name in bad for name in node.inputs):
+        return None
+    return not any(bad[name] for name in node.inputs)

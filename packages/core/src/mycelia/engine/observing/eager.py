@@ -1,0 +1,107 @@
+"""Eager calls that are watched: an interceptor of the thread, as captures have one.
+
+The calls of one step are one run. A step ends when the code leaves a Cell in which a Parameter was updated by
+an optimizer's op, or when `end_step` is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base.origins import Origin, calling_cells, origin
+from mycelia.engine.observing.calls import flat, observed_call
+from mycelia.engine.observing.observers import (
+    VALUES,
+    Names,
+    Observer,
+    Run,
+    Watched,
+    iteration,
+    next_iteration,
+)
+from mycelia.engine.ops.type_names import type_name
+from mycelia.engine.tensors.tensor import Tensor
+
+_GRADIENTS = ("grad", "gradient", "g")  # by these names optimizer steps take the gradient
+
+
+class EagerCalls:
+    """The calls of one thread, told to `observers`."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self.observers = observers
+        self.of = Watched("eager")
+        self.run: Run | None = None
+        self.watching: list[Observer] = []
+        self.names = Names()
+        self.optimizer: int | None = None  # id of the Cell that updates Parameters in this step
+        self.is_inside = False
+
+    def intercept(self, op: Any, inputs: tuple, attrs: tuple) -> Any:
+        if self.is_inside:  # within a composition
+            return op._execute(inputs, attrs)
+        cells = calling_cells(sys._getframe(1))
+        if self.optimizer is not None and all(id(cell) != self.optimizer for cell in cells):
+            self.end_step()
+        run = self.run or self.begin()
+        self.is_inside = True
+        try:
+            if not self.watching:
+                return op._execute(inputs, attrs)
+            tensors = flat(inputs)
+            rank = tensors[0].ndim if tensors and isinstance(tensors[0], Tensor) else 0
+            place = _C.gradient_origin() or origin(2)
+            canonical = op.definition.canonical_attrs(attrs)
+            operator = self.names.operator(op, place, canonical, rank)
+            result = observed_call(
+                self.watching, run, operator, op, inputs, lambda: op._execute(inputs, attrs)
+            )
+            self.remember(op, place, rank, result)
+        except BaseException as error:
+            self.end_step(error)
+            raise
+        finally:
+            self.is_inside = False
+        if op.definition.updates and any(name in _GRADIENTS for name in op.definition.param_names):
+            self.optimizer = id(cells[0]) if cells else None
+        return result
+
+    @staticmethod
+    def remember(op: Any, place: Any, rank: int, result: Any) -> None:
+        """The tape's node tells where its gradient comes from."""
+        made = result if isinstance(result, tuple) else (result,)
+        node = next((t._node for t in made if isinstance(t, Tensor) and t._node is not None), None)
+        if node is not None and node.op is op and isinstance(place, Origin):
+            node.origin = place.of_gradient(type_name(op, rank))
+
+    def begin(self) -> Run:
+        run = self.run = Run(self.of, iteration())
+        self.watching = [o for o in self.observers if o.wants(run) == VALUES]
+        self.names = Names()
+        for observer in self.watching:
+            observer.begin(run)
+        return run
+
+    def end_step(self, error: BaseException | None = None) -> None:
+        """The next call belongs to another step."""
+        if self.run is not None:
+            for observer in self.watching:
+                observer.end(self.run, error)
+            next_iteration()
+        self.run, self.optimizer = None, None
+
+
+@contextmanager
+def watch_calls(*observers: Observer) -> Iterator[EagerCalls]:
+    """In this block the observers are told of all eager calls of this thread."""
+    calls = EagerCalls(*observers)
+    mode = dispatch.push_interceptor(calls.intercept, dispatch.OBSERVING)
+    try:
+        yield calls
+    finally:
+        dispatch.pop_interceptor(mode)
+        calls.end_step()

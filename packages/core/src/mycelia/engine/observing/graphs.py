@@ -1,0 +1,106 @@
+"""A run of a compiled function that is watched: its graph, operator by operator.
+
+Each operator runs by the Plan that an eager call would get, so what is seen does not depend on what a program
+joins, leaves out or computes ahead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from mycelia.engine import dispatch
+from mycelia.engine.ir import interpret
+from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.observing.calls import observed_call
+from mycelia.engine.observing.observers import (
+    VALUES,
+    Observer,
+    Run,
+    iteration,
+    next_iteration,
+    observers,
+    watched,
+)
+from mycelia.engine.tensors.tensor import Tensor
+
+
+class _Inside(threading.local):
+    depth = 0  # runs of compiled functions around the present one, all of one step
+
+
+_inside = _Inside()
+
+
+def asks(graph: Graph, arguments: Sequence[Tensor]) -> tuple[Run, list[Observer]]:
+    """The coming run of `graph`, and who wants its values."""
+    run = Run(watched(graph), iteration(), arguments)
+    return run, [o for o in observers if o.wants(run) == VALUES]
+
+
+def pass_by() -> None:
+    """Count a run that nobody looks at."""
+    if not _inside.depth:
+        next_iteration()
+
+
+def run_watched(
+    run: Run, watching: Sequence[Observer], updates: Sequence[tuple[int, int]], count: int
+) -> list[Tensor]:
+    """The outputs of the run's graph, operator by operator.
+
+    `updates`: (output, parameter) pairs as of `executable.program`; the tensors given as those parameters
+    take these outputs when all went well. The first `count` outputs are returned.
+    """
+    graph = run.of.graph
+    assert graph is not None
+    arguments = [t._detach() for t in run.arguments]  # what an operator updates is another tensor
+    for alias, given in zip(arguments, run.arguments):
+        alias._tape_place = given._tape_place
+    error: BaseException | None = None
+    for observer in watching:
+        observer.begin(run)
+    follower = _Follower(run, watching)
+    mode = dispatch.push_interceptor(follower.intercept, dispatch.OBSERVING)
+    outer, interpret.followed.visit = interpret.followed.visit, follower.visit
+    _inside.depth += 1
+    try:
+        outputs = interpret.evaluate(graph, arguments)
+    except BaseException as caught:
+        error = caught
+        raise
+    finally:
+        _inside.depth -= 1
+        interpret.followed.visit = outer
+        dispatch.pop_interceptor(mode)
+        for observer in watching:
+            observer.end(run, error)
+        if not _inside.depth:
+            next_iteration()
+    for output, parameter in updates:
+        target = run.arguments[parameter]
+        place = target._tape_place
+        target._assign(outputs[output])
+        target._tape_place = place  # the tape follows a Parameter, whatever is assigned to it
+    return outputs[:count]
+
+
+class _Follower:
+    """Knows which node of the graph a call belongs to."""
+
+    def __init__(self, run: Run, watching: Sequence[Observer]) -> None:
+        self.run, self.watching = run, watching
+        self.node: Node | None = None
+
+    def visit(self, node: Node) -> None:
+        self.node = node
+
+    def intercept(self, op: Any, inputs: tuple, attrs: tuple) -> Any:
+        node, self.node = self.node, None  # calls within a composition are not the graph's
+        if node is None or op is not node.op or node.regions:
+            return op._execute(inputs, attrs)
+        operator = self.run.of.operators[node]
+        return observed_call(
+            self.watching, self.run, operator, op, inputs, lambda: op._execute(inputs, attrs)
+        )

@@ -1,0 +1,193 @@
+"""Who watches, and what they are told of: runs, operators, parameters."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mycelia.engine.base.errors import Place
+from mycelia.engine.base.origins import ROOT, Origin
+from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.ops.type_names import type_name
+from mycelia.engine.tensors.tensor import Parameter, Tensor
+
+NOTHING, VALUES = range(2)  # what an observer wants of a run
+
+
+class Operator:
+    """One use of an op, in a graph or in eager calls.
+
+    `type`: MindSpore's name of the operator (`Conv2D`); `name`: its full name with scope, ending in ``-op``
+    and a number; `origin`: the user's lines, None if it comes from none; `attrs`: the op's attributes.
+    """
+
+    __slots__ = ("attrs", "name", "op", "origin", "type")
+
+    def __init__(self, op: Any, name: str, origin: Place | None, attrs: dict[str, Any], kind: str) -> None:
+        self.op, self.name, self.origin, self.attrs, self.type = op, name, origin, attrs, kind
+
+    @property
+    def stack(self) -> tuple[tuple[str, int, str], ...]:
+        """(file, line, function) of the user's lines that lead to it, the innermost first."""
+        place = self.origin
+        if place is None:
+            return ()
+        return place.stack if isinstance(place, Origin) else ((place.file, place.line, place.function),)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name})"
+
+
+class Names:
+    """Gives operators their full names: scope, type, and how many of this type the scope had before."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def operator(self, op: Any, origin: Place | None, attrs: dict[str, Any], rank: int) -> Operator:
+        kind = type_name(op, rank)
+        scope = origin.scope if isinstance(origin, Origin) else ROOT
+        number = self.counts[scope, kind]
+        self.counts[scope, kind] += 1
+        return Operator(op, f"{scope}/{kind}-op{number}", origin, attrs, kind)
+
+
+class Watched:
+    """What observers are told of a graph, or of the eager calls of a thread: `number`, in order of first use,
+    `name`, the `graph` (None for eager calls), and its operators in order of execution.
+    """
+
+    _count = 0
+    _lock = threading.Lock()
+
+    def __init__(self, name: str, graph: Graph | None = None) -> None:
+        with Watched._lock:
+            self.number = Watched._count
+            Watched._count += 1
+        self.name, self.graph = name, graph
+        names = Names()
+        self.operators: dict[Node, Operator] = {
+            node: names.operator(node.op, node.location, node.attrs, _rank(node))
+            for node in ([] if graph is None else _nodes(graph))
+        }
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """Of the graph's parameters: those of Parameters, and ``inputs0``, ``inputs1``... for arguments."""
+        if self.graph is None:
+            return []
+        unnamed = iter(range(len(self.graph.parameters)))
+        return [v.name or f"inputs{next(unnamed)}" for v in self.graph.parameters]
+
+
+def _rank(node: Node) -> int:
+    value = node.inputs[0] if node.inputs else None
+    return 0 if value is None else len(value.type.shape)
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes that compute, those of branches and loops where these stand."""
+    for node in graph.nodes:
+        if node.regions:
+            for region in node.regions:
+                yield from _nodes(region)
+        else:
+            yield node
+
+
+def watched(graph: Graph) -> Watched:
+    """What is kept of `graph` for observers; the same in every run."""
+    found = graph.cache.get("watched")
+    if found is None:
+        found = graph.cache["watched"] = Watched(graph.name, graph)
+    return found
+
+
+class Run:
+    """One run of a compiled function, or the eager calls of one step.
+
+    `of`: the graph, or the thread's calls; `iteration`: which step of the process it is, from 0;
+    `arguments`: the tensors given, in the order of `of.parameter_names`.
+    """
+
+    __slots__ = ("arguments", "iteration", "notes", "of")
+
+    def __init__(self, of: Watched, number: int, arguments: Sequence[Tensor] = ()) -> None:
+        self.of, self.iteration, self.arguments = of, number, arguments
+        self.notes: dict[Any, Any] = {}  # what observers keep for the time of the run, by a key of theirs
+
+    def named_arguments(self) -> Iterator[tuple[str, Tensor, bool]]:
+        """(name, tensor, whether it is a Parameter)."""
+        for name, tensor in zip(self.of.parameter_names, self.arguments):
+            yield name, tensor, isinstance(tensor, Parameter)
+
+
+class Observer:
+    """Base of those who watch; each method may be left as it is. What one raises ends the run."""
+
+    def wants(self, run: Run) -> int:
+        """`VALUES` to be told of this run's operators, else `NOTHING`."""
+        return VALUES
+
+    def begin(self, run: Run) -> None:
+        """Before the first operator; `run.arguments` are what they will be read as."""
+
+    def before(self, run: Run, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
+        """Before an operator runs."""
+
+    def seen(
+        self,
+        run: Run,
+        operator: Operator,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor],
+    ) -> None:
+        """After an operator ran. The tensors may be kept: nobody writes into them."""
+
+    def failed(
+        self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], error: BaseException
+    ) -> None:
+        """Instead of `seen`, if the operator raised."""
+
+    def end(self, run: Run, error: BaseException | None) -> None:
+        """After the last operator, or after an error."""
+
+
+#: Who watches compiled functions; compiled calls look only whether there is anyone.
+observers: list[Observer] = []
+
+
+def watch(observer: Observer) -> None:
+    """Tell `observer` of all runs of compiled functions from now on, on all threads."""
+    if observer not in observers:
+        observers.append(observer)
+
+
+def unwatch(observer: Observer) -> None:
+    """End that; nothing happens if it was not watching."""
+    if observer in observers:
+        observers.remove(observer)
+
+
+class _Steps:
+    """The number of the step, which all graphs share: each run of one is a step."""
+
+    number = 0
+    lock = threading.Lock()
+
+
+def iteration() -> int:
+    """The number of the present step, counted from 0 while someone watches."""
+    return _Steps.number
+
+
+def set_iteration(number: int) -> None:
+    """The number of the next step."""
+    _Steps.number = number
+
+
+def next_iteration() -> None:
+    with _Steps.lock:
+        _Steps.number += 1

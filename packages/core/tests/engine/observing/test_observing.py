@@ -1,0 +1,294 @@
+"""Observers see what runs, and what they see is what would run without them."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor, nn, ops
+from mycelia.engine import observing
+from mycelia.engine.base.origins import Origin, origin
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.CellList([nn.Dense(4, 4), nn.Dense(4, 4)])
+        self.norm = nn.BatchNorm1d(4)
+        self.relu = nn.ReLU()
+
+    def construct(self, x):
+        for layer in self.layers:
+            x = self.relu(layer(x))
+        return self.norm(x)
+
+
+def training(seed=0):
+    ms.set_seed(seed)
+    net = nn.WithLossCell(Net(), nn.MSELoss())
+    step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 0.1))
+    step.set_train()
+    return step
+
+
+def batches(count=4):
+    rng = np.random.default_rng(3)
+    return [[Tensor(rng.standard_normal((3, 4)).astype(np.float32)) for _ in range(2)] for _ in range(count)]
+
+
+class Keeps(observing.Observer):
+    """Keeps all that it is told."""
+
+    def __init__(self, *iterations):
+        self.iterations, self.runs, self.calls, self.ends, self.failures = iterations, [], [], [], []
+
+    def wants(self, run):
+        chosen = not self.iterations or run.iteration in self.iterations
+        return observing.VALUES if chosen else observing.NOTHING
+
+    def begin(self, run):
+        self.runs.append((run.iteration, [name for name, _, _ in run.named_arguments()]))
+
+    def seen(self, run, operator, inputs, outputs):
+        self.calls.append((operator, list(inputs), list(outputs)))
+
+    def failed(self, run, operator, inputs, error):
+        self.failures.append((operator, list(inputs), error))
+
+    def end(self, run, error):
+        self.ends.append(error)
+
+    def names(self):
+        return [operator.name for operator, _, _ in self.calls]
+
+
+@pytest.fixture
+def watched():
+    made = []
+
+    def watch(*iterations):
+        observing.set_iteration(0)
+        observer = Keeps(*iterations)
+        observing.watch(observer)
+        made.append(observer)
+        return observer
+
+    yield watch
+    for observer in made:
+        observing.unwatch(observer)
+
+
+@pytest.fixture(params=[ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
+def mode(request):
+    ms.set_context(mode=request.param)
+    yield request.param
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def state(step):
+    return {p.name: p.asnumpy().tobytes() for p in step.get_parameters()}
+
+
+def test_a_watched_training_is_the_same_to_the_bit(watched, mode):
+    plain, seen = training(), training()
+    ms.set_context(jit_config={"jit_level": "O0"})  # what is watched runs unfused
+    expected = [plain(*batch).asnumpy() for batch in batches()]
+    ms.set_context(jit_config={})
+    observer = watched()
+    with observing.watch_calls(observer):
+        got = [seen(*batch).asnumpy() for batch in batches()]
+    assert [g.tobytes() for g in got] == [e.tobytes() for e in expected]
+    assert state(seen) == state(plain)
+    assert len(observer.ends) == 4 and set(observer.ends) == {None}
+
+
+def test_only_the_iterations_that_are_wanted_are_seen(watched):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    observer, step = watched(1, 3), training()
+    for batch in batches(5):
+        step(*batch)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert [iteration for iteration, _ in observer.runs] == [1, 3]
+    assert observing.iteration() == 5
+
+
+def test_both_modes_give_operators_the_same_names(watched):
+    names = []
+    for mode in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):
+        ms.set_context(mode=mode)
+        observer, step = watched(), training()
+        if mode == ms.PYNATIVE_MODE:
+            observing.unwatch(observer)
+            with observing.watch_calls(observer):
+                step(*batches()[0])
+        else:
+            step(*batches()[0])
+        names.append([n for n in observer.names() if not n.startswith("Gradients/")])
+    first = "Default/network-WithLossCell/_backbone-Net/layers-CellList/0-Dense/Dense-op0"
+    assert names[0][0] == names[1][0] == first
+    assert [n for n in names[0] if "_backbone-Net" in n] == [n for n in names[1] if "_backbone-Net" in n]
+
+
+def test_gradients_are_named_after_what_they_are_the_gradient_of(watched, mode):
+    observer, step = watched(), training()
+    with observing.watch_calls(observer):
+        step(*batches()[0])
+    scope = "Gradients/Default/network-WithLossCell/_backbone-Net/layers-CellList/1-Dense/Grad_Dense/"
+    found = [o for o, _, _ in observer.calls if o.name.startswith(scope)]
+    assert {o.type for o in found} >= {"MatMul"}
+    file, line, function = found[0].stack[0]
+    assert file == __file__ and function == "Net.construct"
+    assert "layer(x)" in open(__file__).read().splitlines()[line - 1]
+
+
+def test_inputs_of_updates_are_what_they_were_before(watched, mode):
+    observer, step = watched(), training()
+    before = step.network.trainable_params()[0].asnumpy().copy()
+    with observing.watch_calls(observer):
+        step(*batches()[0])
+    inputs, outputs = next((i, o) for op, i, o in observer.calls if "Adam" in op.type)
+    assert inputs[0].asnumpy().tobytes() == before.tobytes()
+    after = step.network.trainable_params()[0].asnumpy()
+    assert outputs[0].asnumpy().tobytes() == after.tobytes() != before.tobytes()
+
+
+def test_operators_within_branches_and_loops_are_seen(watched):
+    @ms.jit
+    def f(x):
+        total = ops.zeros_like(x)
+        while x.sum() > 1.0:
+            x = x / 2.0
+            total = total + ops.exp(x)
+        if total.sum() > 0:
+            return ops.sin(total)
+        return ops.cos(total)
+
+    expected = f(Tensor([8.0])).asnumpy()
+    observer = watched()
+    got = f(Tensor([8.0])).asnumpy()
+    kinds = [operator.type for operator, _, _ in observer.calls]
+    assert got.tobytes() == expected.tobytes()
+    assert kinds.count("Exp") == 3 and kinds.count("Sin") == 1 and kinds.count("Cos") == 0
+
+
+def test_sizes_that_change_are_watched_too(watched):
+    @ms.jit
+    def f(x):
+        return ops.exp(x).sum() * 2.0
+
+    for n in (3, 4, 5):
+        f(Tensor(np.ones(n, np.float32)))
+    observer = watched()
+    got = float(f(Tensor(np.ones(6, np.float32))))
+    assert got == pytest.approx(12 * np.e, rel=1e-6)
+    assert [i[0].shape for op, i, _ in observer.calls if op.type == "Exp"] == [(6,)]
+
+
+def test_a_gradient_through_a_watched_function_is_the_same(watched):
+    @ms.jit
+    def f(x):
+        return (ops.sin(x) * x).sum()
+
+    x = Tensor([1.0, 2.0])
+    expected = ms.grad(f)(x).asnumpy()
+    watched()
+    assert ms.grad(f)(x).asnumpy() == pytest.approx(expected, rel=1e-6)
+
+
+def test_who_fails_is_told_and_parameters_stay(watched):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = nn.Dense(2, 2)
+
+    @ms.jit
+    def f(x, index):
+        net.weight.set_data(net.weight + 1.0)
+        return ops.gather(x, index, 0)
+
+    before = net.weight.asnumpy().copy()
+    observer = watched()
+    with pytest.raises(Exception, match="index|out of"):
+        f(Tensor([1.0, 2.0]), Tensor([7], ms.int32))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert net.weight.asnumpy().tobytes() == before.tobytes()
+    assert [op.type for op, _, _ in observer.failures] == ["Gather"] and len(observer.ends) == 1
+    assert isinstance(observer.ends[0], Exception)
+
+
+def test_an_observer_that_raises_ends_the_run(watched):
+    class Raises(observing.Observer):
+        def seen(self, run, operator, inputs, outputs):
+            raise RuntimeError("stop here")
+
+    observer = Raises()
+    observing.watch(observer)
+    try:
+        with pytest.raises(RuntimeError, match="stop here"):
+            ms.jit(lambda x: x + 1.0)(Tensor([1.0]))
+    finally:
+        observing.unwatch(observer)
+    assert float(ms.jit(lambda x: x + 1.0)(Tensor([1.0]))) == 2.0
+
+
+def test_eager_steps_end_with_the_optimizer(watched):
+    step = training()
+    observer = Keeps()
+    observing.set_iteration(0)
+    with observing.watch_calls(observer) as calls:
+        for batch in batches(3):
+            step(*batch)
+        calls.end_step()
+        ops.exp(Tensor([1.0]))
+    assert [iteration for iteration, _ in observer.runs] == [0, 1, 2, 3]
+    assert observer.names()[-1] == "Default/Exp-op0"
+
+
+def test_calls_of_other_threads_are_not_seen():
+    import threading
+
+    observer = Keeps()
+    with observing.watch_calls(observer):
+        thread = threading.Thread(target=lambda: ops.exp(Tensor([1.0])))
+        thread.start()
+        thread.join()
+    assert observer.calls == []
+
+
+def test_nothing_is_kept_of_what_was_watched(watched):
+    observer = watched()
+    f = ms.jit(lambda x: ops.exp(x) + 1.0)
+    f(Tensor([1.0]))
+    observer.calls.clear()
+    observing.unwatch(observer)
+    gc.collect()
+    assert float(f(Tensor([0.0]))) == 2.0
+
+
+def here():
+    return origin(2)
+
+
+def test_an_origin_has_the_lines_that_led_there():
+    def caller():
+        return here()
+
+    found = caller()
+    assert isinstance(found, Origin) and found.scope == "Default"
+    assert [function.rpartition(".")[2] for _, _, function in found.stack[:2]] == [
+        "caller",
+        "test_an_origin_has_the_lines_that_led_there",
+    ]
+    gradient = found.of_gradient("Exp")
+    assert gradient.scope == "Gradients/Default/Grad_Exp" and gradient.stack == found.stack
+
+
+def test_classes_can_be_left_out_of_scopes(watched):
+    ms.set_context(mode=ms.GRAPH_MODE, reserve_class_name_in_scope=False)
+    try:
+        observer, step = watched(), training()
+        step(*batches()[0])
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE, reserve_class_name_in_scope=True)
+    assert observer.names()[0] == "Default/network/_backbone/layers/0/Dense-op0"
