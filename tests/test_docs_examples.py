@@ -12,7 +12,16 @@ DOCS = TESTS.parent / "docs"
 
 
 @pytest.mark.parametrize(
-    "page", ["guide.md", "data.md", "lite.md", "adding-an-op.md", "adding-a-backend.md", "ascend-sim.md"]
+    "page",
+    [
+        "guide.md",
+        "data.md",
+        "debugging.md",
+        "lite.md",
+        "adding-an-op.md",
+        "adding-a-backend.md",
+        "ascend-sim.md",
+    ],
 )
 def test_code_of_the_page_runs(page, python, tmp_path, install_metadata):
     files = python(TESTS / "run_page.py", DOCS / page, "--files", cwd=tmp_path)
