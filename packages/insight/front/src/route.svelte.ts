@@ -38,15 +38,24 @@ export const route = new Route();
 // Which of `values` the address has under `name`; the first one if it has none of them.
 export const choice = <T extends string>(name: string, values: readonly [T, ...T[]]): T => values.find((one) => one === route.query.get(name)) ?? values[0];
 
-// A list of texts in the address; one that was typed wrong is empty.
-export function listed(name: string): string[] {
+// What the address has under `name` as JSON, if it is of the kind of `otherwise`, a list or an object.
+export function stored<T extends object>(name: string, otherwise: T): T {
   try {
-    const found: unknown = JSON.parse(route.query.get(name) ?? "[]");
-    return Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];
+    const found: unknown = JSON.parse(route.query.get(name) ?? "");
+    return found instanceof Object && Array.isArray(found) === Array.isArray(otherwise) ? (found as T) : otherwise;
   } catch {
-    return [];
+    return otherwise;
   }
 }
+
+// Keeps it there; what is empty leaves the address.
+export const store = (name: string, value: object) => route.set({ [name]: Object.keys(value).length ? JSON.stringify(value) : "" });
+
+// A list of texts in the address; one that was typed wrong is empty.
+export const listed = (name: string): string[] => stored<unknown[]>(name, []).filter((one): one is string => typeof one === "string");
+
+// The same list with a text in it, or without.
+export const toggled = (list: string[], text: string, wanted = !list.includes(text)) => (wanted ? [...new Set([...list, text])] : list.filter((one) => one !== text));
 
 // Tags that a page of a run does not show.
 export const hiddenTags = () => new Set(listed("hide"));

@@ -12,15 +12,27 @@ const store: Storage | undefined = (() => {
   }
 })();
 
-function kept<T extends string>(name: string, values: readonly T[], otherwise: T): T {
-  const value = store?.getItem(`mycelia-insight.${name}`) as T | null | undefined;
-  return value != null && values.includes(value) ? value : otherwise;
+// What the browser keeps under a name, as text; null is nothing.
+export const kept = (name: string): string | null => store?.getItem(`mycelia-insight.${name}`) ?? null;
+
+// Keeps it; a browser that has no room for more keeps nothing.
+export function keep(name: string, text: string): void {
+  try {
+    store?.setItem(`mycelia-insight.${name}`, text);
+  } catch {
+    return;
+  }
+}
+
+function oneOf<T extends string>(name: string, values: readonly T[], otherwise: T): T {
+  const value = kept(name) as T | null;
+  return value !== null && values.includes(value) ? value : otherwise;
 }
 
 class Settings {
-  theme = $state(kept<Theme>("theme", ["light", "dark", "system"], "system"));
-  language = $state(kept<Language>("language", ["en", "zh"], navigator.language.startsWith("zh") ? "zh" : "en"));
-  live = $state(kept("live", ["on", "off"], "on"));
+  theme = $state(oneOf<Theme>("theme", ["light", "dark", "system"], "system"));
+  language = $state(oneOf<Language>("language", ["en", "zh"], navigator.language.startsWith("zh") ? "zh" : "en"));
+  live = $state(oneOf("live", ["on", "off"], "on"));
   private prefersDark = $state(matchMedia("(prefers-color-scheme: dark)").matches);
 
   constructor() {
@@ -40,7 +52,7 @@ class Settings {
   }
 
   keep(): void {
-    for (const name of ["theme", "language", "live"] as const) store?.setItem(`mycelia-insight.${name}`, this[name]);
+    for (const name of ["theme", "language", "live"] as const) keep(name, this[name]);
   }
 }
 

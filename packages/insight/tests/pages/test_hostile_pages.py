@@ -52,6 +52,7 @@ SHOWN = {
     "/model-traceback": ["optimizer", "network", "metric", "user", "value", "run"],
     "/data-traceback": ["operator", "setting", "path"],
     "/train-manage/scalar": ["scalar", "run", "file"],
+    "/compare-analysis/scalar": ["scalar", "run"],
     "/train-manage/histogram": ["histogram"],
     "/train-manage/image": ["image"],
     "/train-manage/tensor": ["tensor"],
@@ -82,7 +83,7 @@ def names_of_address() -> set[str]:
     found: set[str] = set()
     for path in [*FRONT.rglob("*.svelte"), *FRONT.rglob("*.ts")]:
         found |= set(
-            re.findall(r'(?:query\.(?:get|has)|choice|stored(?:<[^(]+>)?)\("(\w+)"', path.read_text())
+            re.findall(r'(?:query\.(?:get|has)|choice|listed|stored(?:<[^(]+>)?)\("(\w+)"', path.read_text())
         )
     return found
 

@@ -47,7 +47,7 @@ def opened(chromium, written):
     chromium.get_log("performance")
     chromium.get_log("browser")
     chromium.get(written.as_uri())
-    until(chromium, lambda: by(chromium, "runs-chart"))
+    until(chromium, lambda: by(chromium, "scalar-chart"))
     yield chromium
     told = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
     urls = {m["params"]["request"]["url"] for m in told if m["method"] == "Network.requestWillBeSent"}
@@ -59,7 +59,7 @@ def opened(chromium, written):
 
 def chart(driver, tag: str, runs: int):
     def found():
-        some = [one for one in by(driver, "runs-chart") if one.get_attribute("data-tag") == tag]
+        some = [one for one in by(driver, "scalar-chart") if one.get_attribute("data-tag") == tag]
         return some[0] if some and some[0].get_attribute("data-runs") == str(runs) else None
 
     return until(driver, found)
@@ -109,12 +109,12 @@ def test_axis_smoothing_zoom_and_search(opened):
     opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", over)
     drag = ActionChains(opened).move_to_element_with_offset(over, -60, 0).click_and_hold()
     drag.move_by_offset(100, 0).release().perform()
-    restore = one.find_element(By.CSS_SELECTOR, '[data-testid="runs-restore"]')
+    restore = one.find_element(By.CSS_SELECTOR, '[data-testid="scalar-restore"]')
     until(opened, lambda: restore.is_enabled())
     restore.click()
     until(opened, lambda: not restore.is_enabled())
     by(opened, "report-search")[0].send_keys("/^loss$/")
-    until(opened, lambda: [c.get_attribute("data-tag") for c in by(opened, "runs-chart")] == ["loss"])
+    until(opened, lambda: [c.get_attribute("data-tag") for c in by(opened, "scalar-chart")] == ["loss"])
     assert not by(opened, "image-card")
 
 

@@ -35,6 +35,9 @@ class Client:
     def put(self, path: str, json: Any = None, content: bytes | None = None) -> Answer:
         return self.ask("PUT", path, None, json_module.dumps(json).encode() if content is None else content)
 
+    def delete(self, path: str, params: dict | list | None = None) -> Answer:
+        return self.ask("DELETE", path, params)
+
     def ask(
         self,
         method: str,
@@ -53,8 +56,12 @@ class Client:
             "server": ("localhost", 80),
         }  # fmt: skip
         sent: list[dict] = []
+        asked: list[bytes] = []
 
         async def receive() -> dict:
+            if asked:
+                await asyncio.Event().wait()  # the client stays until it has the answer
+            asked.append(body)
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message) -> None:

@@ -250,7 +250,8 @@ def values_for(service: Service) -> dict[str, list[str]]:
         "open": nodes or [""], "name": nodes or ["x"],
         "text": ["o"], "search": ["o"], "detail": ["stats", "data", "histogram"], "dims": ["", "[:, :]"],
         "embedding": [one["id"] for one in vectors] or ["tensor:x"], "metric": ["", "cosine"],
-        "place": ["", "1", "100000"],
+        "place": ["", "1", "100000"], "axis": ["", "scalar"], "x": ["", *names[:1]],
+        "smoother": ["gaussian"], "smoothing": ["3"],
         "plugin_name": ["scalar"], "sample": ["", "1"], "target": [""], "query": ["", "loss < 1"],
     }  # fmt: skip
 

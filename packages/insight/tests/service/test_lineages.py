@@ -98,7 +98,7 @@ def test_the_table_of_lineage(client):
 def test_remarks_and_tags_outlive_the_service(client, tmp_path):
     before = sorted((tmp_path / "runs").rglob("*"))
     answer = client.put("/api/v1/runs/a/notes", json={"remark": "good_1", "tag": 3})
-    assert answer.json() == {"run": "a", "remark": "good_1", "tag": 3}
+    assert answer.json() == {"run": "a", "remark": "good_1", "tag": 3, "labels": [], "archived": False}
     assert client.put(f"{OLD}/lineagemgr/lineages?train_id=./b", json={"tag": 4}).json() == {
         "status": "success"
     }
@@ -112,12 +112,36 @@ def test_remarks_and_tags_outlive_the_service(client, tmp_path):
 
 @pytest.mark.parametrize(
     "body",
-    [{"remark": "a b"}, {"remark": "x" * 129}, {"remark": ""}, {"tag": 11}, {"tag": True}, {"tag": "1"}, [1]],
+    [
+        {"remark": "a b"},
+        {"remark": "x" * 129},
+        {"remark": ""},
+        {"tag": 11},
+        {"tag": True},
+        {"tag": "1"},
+        [1],
+        {"labels": "a"},
+        {"labels": [""]},
+        {"labels": ["x" * 41]},
+        {"labels": [str(i) for i in range(11)]},
+        {"labels": ["a\nb"]},
+        {"labels": [1]},
+        {"archived": 1},
+    ],
 )
 def test_a_bad_note_is_refused(client, body):
     assert client.put("/api/v1/runs/a/notes", json=body).status_code == 400
     old = client.put(f"{OLD}/lineagemgr/lineages?train_id=./a", json=body)
     assert (old.status_code, old.json()["error_code"]) == (400, "50540002")
+
+
+def test_labels_and_the_archive_outlive_the_service(client, tmp_path):
+    client.put("/api/v1/runs/a/notes", json={"labels": ["best so far", " b ", "b"], "archived": True})
+    again = client_of(tmp_path / "runs", tmp_path / "workspace")
+    row = again.get("/api/v1/runs/a").json()
+    assert (row["labels"], row["archived"], row["remark"]) == (["best so far", "b"], True, None)
+    assert [r["run"] for r in again.get("/api/v1/runs?query=labels contains 'best'").json()["runs"]] == ["a"]
+    assert {r["run"] for r in again.get("/api/v1/runs?query=archived == false").json()["runs"]} == set("bcd")
 
 
 def test_a_body_that_is_no_json_or_too_long_is_refused(client):

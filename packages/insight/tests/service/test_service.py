@@ -180,7 +180,7 @@ def test_own_and_compatible_interface(command):
         ("runs/run1/scalars?tag=loss_op&points=1e9", 400, "'points' must be integer of 0..20000"),
         ("runs/run1/scalars?tag=loss_op&points=-1", 400, "'points' must be integer of 0..20000"),
         ("runs/run1/scalars?tag=loss_op&from=nan", 400, "'from' must be number"),
-        ("runs/run1/scalars?tag=loss_op&axis=x", 400, "'axis' must be 'step' or 'time'"),
+        ("runs/run1/scalars?tag=loss_op&axis=x", 400, "'axis' must be one of step, time"),
         ("runs/..%2f..%2fetc/tags", 404, "does not exist"),
     ],
 )

@@ -22,8 +22,8 @@ async function answered<T>(answer: Response): Promise<T> {
 
 export const get = async <T>(path: string, query: Query = {}): Promise<T> => answered<T>(await fetch(address(path, query), { credentials: "same-origin" }));
 
-export const send = async <T>(method: "POST" | "PUT", path: string, body: unknown, query: Query = {}): Promise<T> =>
-  answered<T>(await fetch(address(path, query), { method, credentials: "same-origin", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+export const send = async <T>(method: "POST" | "PUT" | "DELETE", path: string, body: unknown, query: Query = {}): Promise<T> =>
+  answered<T>(await fetch(address(path, query), { method, credentials: "same-origin", ...(body === undefined ? {} : { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }) }));
 
 // The path of a run's part of the interface.
 export const of = (run: string) => `runs/${run.split("/").map(encodeURIComponent).join("/")}`;

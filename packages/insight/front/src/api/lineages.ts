@@ -40,4 +40,11 @@ export interface Target {
 
 export const lineages = (query: string) => get<LineageTable>("lineages", { query });
 export const target = (name: string, query: string) => get<Target>("targets", { target: name, query });
-export const note = (run: string, changes: { remark?: string | null; tag?: number }) => send<{ remark: string | null; tag: number }>("PUT", `${of(run)}/notes`, changes);
+
+export interface Note {
+  remark: string | null;
+  tag: number;
+  labels: string[];
+  archived: boolean;
+}
+export const note = (run: string, changes: Partial<Note>) => send<Note>("PUT", `${of(run)}/notes`, changes);

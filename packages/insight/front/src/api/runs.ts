@@ -1,10 +1,21 @@
-import { address, get, of, type Value } from "./http";
+import { address, get, of, send, type Value } from "./http";
+import type { Pipeline } from "./lineages";
+
+export type Status = "running" | "finished" | "stalled" | "failed" | "unknown";
 
 export interface RunRow {
   run: string;
   created: number;
   updated: number;
   step: number | null;
+  status: Status;
+  loss: Value | null; // the last one
+  best: { name: string; value: Value; step: number | null; greatest: boolean } | null; // of a metric
+  remark: string | null;
+  tag: number;
+  labels: string[];
+  archived: boolean;
+  has_lineage: boolean;
   tags: Record<string, number>;
   broken: number;
 }
@@ -12,7 +23,20 @@ export interface RunRow {
 export interface RunList {
   base: string;
   loading: boolean;
+  may_delete: boolean;
   runs: RunRow[];
+}
+
+// One run, with what it was made of.
+export interface RunFacts extends RunRow {
+  values: Record<string, Value | string | boolean | null>;
+  dataset: Pipeline;
+}
+
+export interface RunFiles {
+  folder: string;
+  may_delete: boolean;
+  files: { name: string; size: number }[];
 }
 
 export interface TagRow {
@@ -32,6 +56,9 @@ export interface TagList {
 }
 
 export const runs = (query = "") => get<RunList>("runs", { query });
+export const factsOf = (run: string) => get<RunFacts>(of(run));
+export const filesOf = (run: string) => get<RunFiles>(`${of(run)}/files`);
+export const remove = (run: string) => send<{ deleted: string[] }>("DELETE", of(run), undefined, { confirm: run });
 export const tags = (run: string) => get<TagList>(`${of(run)}/tags`);
 
 // Calls back with the names of runs that have changed, until the result is called.

@@ -1,4 +1,6 @@
 // A drawing as a file that looks the same without this page's styles.
+import { save } from "../parts/download";
+
 const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "paint-order"];
 
 export function download(canvas: SVGSVGElement, width: number, height: number, name: string): void {
@@ -18,10 +20,5 @@ export function download(canvas: SVGSVGElement, width: number, height: number, n
   copy.setAttribute("viewBox", `-10 -10 ${width + 20} ${height + 20}`);
   copy.setAttribute("width", String(width + 20));
   copy.setAttribute("height", String(height + 20));
-  const address = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = `${name.replace(/[^\w.-]+/g, "_").slice(0, 80) || "graph"}.svg`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+  save(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }), name, "svg");
 }

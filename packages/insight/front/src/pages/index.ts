@@ -36,4 +36,5 @@ export const boards: [Board, ...Board[]] = [
   { path: "/model-traceback", title: { en: "Model lineage", zh: "模型溯源" }, load: () => import("./ModelLineage.svelte") },
   { path: "/compare-analysis/loss", title: { en: "Landscapes", zh: "地形图对比" }, load: () => import("./CompareLandscapes.svelte") },
   { path: "/data-traceback", title: { en: "Dataset lineage", zh: "数据溯源" }, load: () => import("./DatasetLineage.svelte") },
+  { path: "/compare-analysis/scalar", title: { en: "Comparison", zh: "对比看板" }, load: () => import("./Compare.svelte") },
 ];

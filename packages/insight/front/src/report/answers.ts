@@ -42,12 +42,16 @@ function asked(path: string): { part: Part; what: string } {
 export const of = (run: string) => `runs/${run.split("/").map(encodeURIComponent).join("/")}`;
 
 export async function get<T>(path: string, query: Query = {}): Promise<T> {
-  const { part, what } = asked(path);
   const tag = String(query.tag);
-  if (what === "scalars") {
-    const series = own(part.scalars, tag);
-    if (series) return { series: [shown(series, query)] } as T;
+  if (path === "scalars") {
+    const names = Array.isArray(query.run) ? query.run : [String(query.run)];
+    const found = names.flatMap((name) => {
+      const series = own(parts.get(name)?.scalars ?? {}, tag);
+      return series ? [shown({ ...series, run: name }, query)] : [];
+    });
+    return { series: found } as T;
   }
+  const { part, what } = asked(path);
   const found = what === "histograms" ? own(part.histograms, tag) : what === "media" ? own(part.media, tag) : what === "texts" ? own(part.texts, tag) : undefined;
   if (!found) throw new ServiceError(tag);
   return found as T;
@@ -79,7 +83,7 @@ function shown(series: Series, query: Query): Series {
       return sum / (1 - share);
     });
   }
-  const x = query.axis === "time" ? series.times : series.steps;
+  const x = query.axis === "time" ? series.times : query.axis === "relative" ? series.times.map((time) => time - series.first_time) : series.steps;
   const [from, to] = [Number(query.from ?? -Infinity), Number(query.to ?? Infinity)];
   const kept = x.flatMap((at, i) => (at >= from && at <= to ? [i] : []));
   const pick = <T>(all: T[]) => kept.map((i) => all[i]!);

@@ -36,8 +36,10 @@ export const en = {
   minimum: "least",
   maximum: "greatest",
   last: "last",
+  cardsPerPage: "Charts per page",
   rowsPerPage: "Rows per page",
   pageOf: (n: number, of: number) => `Page ${n} of ${of}`,
+  close: "Close",
   nextPage: "Next page",
   previousPage: "Previous page",
 };

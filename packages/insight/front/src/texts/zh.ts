@@ -38,8 +38,10 @@ export const zh: Texts = {
   minimum: "最小",
   maximum: "最大",
   last: "最新",
+  cardsPerPage: "每页图表数",
   rowsPerPage: "每页行数",
   pageOf: (n: number, of: number) => `第 ${n} / ${of} 页`,
+  close: "关闭",
   nextPage: "下一页",
   previousPage: "上一页",
 };

@@ -49,6 +49,9 @@ def start(
     host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
     token: Annotated[str | None, typer.Option(help="What a request must bring.")] = None,
     no_token: Annotated[bool, typer.Option("--no-token", help="No token, whatever variables say.")] = False,
+    allow_delete: Annotated[
+        bool | None, typer.Option("--allow-delete", help="Runs may be deleted from the pages.")
+    ] = None,
     config: Annotated[str, typer.Option(help="file:/path.py, .toml, .json, or python:package.module.")] = "",
     foreground: Annotated[bool, typer.Option("--foreground", help="Serve in this process.")] = False,
     enable_debugger: Annotated[
@@ -73,7 +76,7 @@ def start(
     given = dict(
         workspace=workspace, port=port, url_path_prefix=url_path_prefix, reload_interval=reload_interval,
         summary_base_dir=summary_base_dir, host=host, token="" if no_token else token,
-        enable_debugger=enable_debugger, debugger_port=debugger_port,
+        allow_delete=allow_delete, enable_debugger=enable_debugger, debugger_port=debugger_port,
         offline_debugger_mem_limit=offline_debugger_mem_limit,
         max_offline_debugger_session_num=max_offline_debugger_session_num,
         max_graph_node_size=max_graph_node_size,

@@ -26,7 +26,7 @@ _TRAIN = {
     4: {3: ("model_path", "text"), 4: ("model_size", "int")},
 }  # fmt: skip
 _EVALUATION = {3: {1: ("test_dataset_path", "text"), 2: ("test_dataset_count", "int")}}
-_HPARAMS_EXPERIMENT, _HPARAMS_START = 2, 3
+_HPARAMS_EXPERIMENT, _HPARAMS_START, _HPARAMS_END = 2, 3, 4
 
 
 def train(data: bytes) -> dict[str, Value]:
@@ -88,6 +88,18 @@ def hparams(data: bytes) -> tuple[dict[str, Value], list[str]]:
             _entry(entry, _of_struct, values)
         tags += [_text(tag) for tag in _inside(content, _HPARAMS_EXPERIMENT, 5, 1, 2)]
     return values, tags
+
+
+def session_end(data: bytes) -> str:
+    """Of a value of TensorBoard's `hparams` plugin: "finished" or "failed"; "" if it does not say."""
+    statuses = [
+        _int(status)
+        for content in _inside(data, 9, 1, 2)
+        for end in _inside(content, _HPARAMS_END)
+        for number, status in _fields(end)
+        if number == 1
+    ]
+    return {1: "finished", 2: "failed"}.get(statuses[-1], "") if statuses else ""
 
 
 def _fields(data: bytes | memoryview | int) -> Iterator[tuple[int, int | memoryview]]:

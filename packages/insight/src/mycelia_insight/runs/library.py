@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from mycelia_insight.runs import discovery
+from mycelia_insight.runs.highlights import Highlights
 from mycelia_insight.runs.lineages import Lineages
 from mycelia_insight.runs.notes import Notes
 from mycelia_insight.runs.run import Run
@@ -23,15 +24,24 @@ class Library:
 
     interval: seconds between two looks for new files, 0 for one look; known ones are looked at every `pulse`
     seconds. A run that cannot be read, since the disk is full, say, is logged and tried again after a while.
+    may_delete: whether runs may be deleted; else nothing in `base` is ever changed.
     """
 
-    def __init__(self, base: str, workspace: str, interval: float = 3, pulse: float = 0.25):
+    def __init__(
+        self,
+        base: str,
+        workspace: str,
+        interval: float = 3,
+        pulse: float = 0.25,
+        *,
+        may_delete: bool = False,
+    ):
         self.base, self._workspace = os.path.abspath(base), workspace
-        self._interval, self._pulse = interval, pulse
-        self.lineages, self.notes = Lineages(), Notes(workspace)
+        self._interval, self._pulse, self.may_delete = interval, pulse, may_delete
+        self.lineages, self.highlights, self.notes = Lineages(), Highlights(), Notes(workspace)
         self._runs: dict[str, Run] = {}
         self._files: dict[str, list[discovery.EventFile]] = {}
-        self._lock = threading.Lock()
+        self._lock, self._looking = threading.Lock(), threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._listeners: list[Callable[[str], None]] = []
@@ -66,6 +76,10 @@ class Library:
 
     def look(self) -> None:
         """Find new runs and files, and forget runs that are gone."""
+        with self._looking:  # what was found before a run was deleted must not bring it back
+            self._look()
+
+    def _look(self) -> None:
         found = dict(discovery.find(self.base))
         with self._lock:
             for run in [run for run in self._runs.values() if run.name not in found]:

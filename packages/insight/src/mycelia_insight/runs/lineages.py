@@ -30,6 +30,7 @@ class Lineage:
     """Of a run: the fields, metrics and what the user defined, by name; the pipeline of its data.
 
     is_whole: whether it was trained or evaluated; else only the user's values are known.
+    ending: "finished" or "failed" where TensorBoard's file says how it ended, else "".
     """
 
     fields: dict[str, lineage.Value] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class Lineage:
     user: dict[str, lineage.Value] = field(default_factory=dict)
     dataset: dict[str, Any] = field(default_factory=dict)
     is_whole: bool = False
+    ending: str = ""
 
     def values(self) -> dict[str, lineage.Value]:
         """All values by the names of columns."""
@@ -70,7 +72,7 @@ def lookup(run: str, tags: list[Tag], found: Lineage, note: Note) -> Callable[[s
     """How a query finds a run's values by name.
 
     Names stand for, in this order: a field, a metric, the user's value, the last value of a scalar; `run`,
-    `step`, `updated`, `remark` and `tag` are the run's own.
+    `step`, `updated`, `remark`, `tag`, `labels` and `archived` are the run's own.
     """
     scalars = {tag.name: tag for tag in tags if tag.kind == Kind.SCALAR}
     own = {
@@ -79,6 +81,8 @@ def lookup(run: str, tags: list[Tag], found: Lineage, note: Note) -> Callable[[s
         "updated": lambda: max((tag.last_time for tag in tags), default=None),
         "remark": lambda: note.remark,
         "tag": lambda: note.tag,
+        "labels": lambda: ", ".join(note.labels) or None,
+        "archived": lambda: note.archived,
     }
 
     def look(name: str) -> Any:
@@ -118,7 +122,7 @@ def _read(run: Run, tags: list[Tag]) -> Lineage:
     found = Lineage()
     fields, metrics, user, dataset = found.fields, found.metrics, found.user, found.dataset
     last = {tag.name: tag.last_value for tag in tags if tag.kind == Kind.SCALAR}
-    whole = False
+    whole, ending = False, ""
     for tag in tags:
         if tag.kind not in _KINDS:
             continue
@@ -139,9 +143,10 @@ def _read(run: Run, tags: list[Tag]) -> Lineage:
                 else:
                     given, measured_by = lineage.hparams(data)
                     user |= given
+                    ending = lineage.session_end(data) or ending
                     metrics |= {name: last[name] for name in measured_by if name in last}
             except (OSError, ValueError, RecursionError) as error:
                 _log.warning("lineage of %s at %d of %s: %s", run.id, entry.offset, entry.source, error)
                 continue
             whole |= tag.kind not in (Kind.USER_DEFINED, Kind.PARAMETERS)
-    return Lineage(fields, metrics, user, dataset, whole)
+    return Lineage(fields, metrics, user, dataset, whole, ending)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,13 +72,14 @@ class Run:
         """`folder`: absolute; `name`: the path below the base folder, "" for that itself."""
         self.folder, self.name = folder, name
         digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-        self._place = os.path.join(workspace, "index", digest)
-        os.makedirs(self._place, mode=0o700, exist_ok=True)
-        self._index = Index(self._place)
+        self.place = os.path.join(workspace, "index", digest)
+        os.makedirs(self.place, mode=0o700, exist_ok=True)
+        self._index = Index(self.place)
         self._order: list[str] = [source[0] for source in self._index.sources()]
         self._reading = threading.Lock()  # one reader; those that ask for points do not wait for it
         self._unkept = 0
         self._state: tuple | None = None  # of the files when all that was in them had been read
+        self._seen: dict[str, _FileState] = {}  # of the files that are there, in their order
 
     @property
     def id(self) -> str:
@@ -89,6 +91,7 @@ class Run:
         with self._reading:
             state = tuple(_state(os.path.join(self.folder, file.name)) for file in files)
             paths = [os.path.join(self.folder, file.name) for file in files]
+            self._seen = {path: one for path, one in zip(paths, state, strict=True) if one}
             gone = [path for path in self._order if path not in paths]
             # A file that belongs before others that have been read: their order decides which points count.
             if gone or self._order != paths[: len(self._order)]:
@@ -120,6 +123,17 @@ class Run:
     def is_current(self, files: Sequence[EventFile]) -> bool:
         """Whether all that is in these files has been read."""
         return self._state == tuple(_state(os.path.join(self.folder, file.name)) for file in files)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the last file of values was closed: writers of MindSpore's format leave it read-only."""
+        known = [state for path, state in self._seen.items() if not path.endswith("_lineage")]
+        return bool(known) and known[-1].mode & 0o222 == 0
+
+    @property
+    def written(self) -> float:
+        """When a file of it was written to last, in seconds since 1970; 0 before anything is known."""
+        return max((state.written for state in self._seen.values()), default=0) / 1e9
 
     def tags(self) -> list[Tag]:
         return [Tag(Kind(kind), *rest) for kind, *rest in self._guarded(self._index.summaries)]
@@ -217,9 +231,16 @@ class Run:
             self._unkept = 0
 
 
-def _state(path: str) -> tuple[int, int, int] | None:
+class _FileState(NamedTuple):
+    size: int
+    written: int  # in nanoseconds since 1970
+    inode: int
+    mode: int
+
+
+def _state(path: str) -> _FileState | None:
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return _FileState(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)

@@ -91,6 +91,10 @@ class Table:
         """As `get`; `function(request, body, **parameters)` gets the body, of JSON and at most 64 KiB."""
         return self._method("PUT", path, parameters)
 
+    def delete(self, path: str, *parameters: Parameter) -> Callable:
+        """As `get`; such a request changes something, and has no body."""
+        return self._method("DELETE", path, parameters)
+
     def _method(self, method: str, path: str, parameters: Sequence[Parameter]) -> Callable:
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             inside = [p for p in parameters if f"{{{p.name}}}" in path or f"{{{p.name}:path}}" in path]

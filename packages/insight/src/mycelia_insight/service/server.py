@@ -21,7 +21,12 @@ def serve(settings: Settings) -> None:
 
     os.umask(0o077)
     logs.write_service(settings.workspace, settings.port, settings.log_level)
-    library = Library(settings.summary_base_dir, settings.workspace, interval=settings.reload_interval)
+    library = Library(
+        settings.summary_base_dir,
+        settings.workspace,
+        settings.reload_interval,
+        may_delete=settings.allow_delete,
+    )
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(settings, library), host=settings.host, port=settings.port, log_config=None,

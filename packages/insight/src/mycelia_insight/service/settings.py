@@ -39,6 +39,7 @@ class Settings:
     workspace: folder of logs and columns. port: 1..65535. url_path_prefix: "" or "/a/b". reload_interval:
     seconds between two looks for new runs, 0..max_reload_interval, 0 for one look. summary_base_dir: folder
     of runs. host: the address that is listened at. token: what a request must bring, "" for none.
+    allow_delete: whether runs may be deleted from the pages.
 
     Without an option: enable_cors, if pages of other sites may ask; api_prefix of MindInsight's interface,
     whose answers max_*_step_size_per_tag bound, 0 for all steps; support_request_methods; log_level.
@@ -51,6 +52,7 @@ class Settings:
     summary_base_dir: str = ""
     host: str = "127.0.0.1"
     token: str = ""
+    allow_delete: bool = False
     enable_debugger: bool = False
     debugger_port: int = 50051
     offline_debugger_mem_limit: int = 16384  # MB
@@ -147,6 +149,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
     "summary_base_dir": _folder,
     "host": _text,
     "token": _text,
+    "allow_delete": _truth,
     "enable_debugger": _truth,
     "debugger_port": _whole(1, 65535),
     "offline_debugger_mem_limit": _whole(512, _LARGEST),

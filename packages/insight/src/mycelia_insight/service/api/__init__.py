@@ -15,6 +15,7 @@ from mycelia_insight.service.api import (
     histograms,
     landscapes,
     lineages,
+    manage,
     runs,
     scalars,
     tensors,
@@ -22,7 +23,9 @@ from mycelia_insight.service.api import (
 )
 from mycelia_insight.service.endpoints import Table
 
-_TOPICS = (lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings, landscapes)
+_TOPICS = (
+    lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings, landscapes, manage,
+)  # fmt: skip
 
 
 def routes(library: Library) -> Sequence[BaseRoute]:

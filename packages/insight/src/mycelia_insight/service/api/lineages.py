@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -85,14 +86,16 @@ def add(table: Table, library: Library) -> None:
 
     @table.put("/runs/{run:path}/notes", RUN)
     def notes(_request: Request, run: str, body: Any) -> dict:
-        """Changes a run's `remark`, null or 1 to 128 of A-Z a-z 0-9 _ . -, or its `tag`, 0 to 10."""
+        """Changes a run's `remark`, null or 1 to 128 of A-Z a-z 0-9 _ . -, its `tag`, 0 to 10, its `labels`,
+        at most 10 of 1 to 40 characters, or whether it is `archived`.
+        """
         try:
             note = library.notes.change(run_of(library, run).folder, body)
         except ValueError as error:
             raise RequestError(400, str(error)) from error
         except OSError as error:
             raise RequestError(507, f"the note cannot be kept: {error.strerror}") from error
-        return {"run": run, "remark": note.remark, "tag": note.tag}
+        return {"run": run, **asdict(note)}
 
 
 def _with_lineage(library: Library, query: str) -> list:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import orjson
@@ -12,7 +13,10 @@ from starlette.responses import Response, StreamingResponse
 from mycelia_insight.runs.embeddings import CONFIG, has_projector
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.lineages import Lineage
+from mycelia_insight.runs.notes import Note
 from mycelia_insight.runs.run import Run, Tag
+from mycelia_insight.runs.status import status_of
 from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, number, run_of
 from mycelia_insight.service.endpoints import Table
 
@@ -22,11 +26,16 @@ def add(table: Table, library: Library) -> None:
 
     @table.get("/runs", QUERY)
     def runs(_request: Request, query: str) -> dict:
-        """All runs that a query is true of, the one that was written to last first."""
-        rows = [_row(run, tags) for run, tags, _, _ in chosen(library, query)]
+        """All runs that a query is true of, the one that was written to last first.
+
+        `status`: running, finished, failed, stalled, or unknown, where a file of TensorBoard's has no end and
+        nothing was written for a while. `best`: of a metric, with its step where the metric is a scalar.
+        """
+        rows = [_row(library, *one) for one in chosen(library, query)]
         return {
             "base": library.base,
             "loading": not library.loaded,
+            "may_delete": library.may_delete,
             "runs": sorted(rows, key=lambda row: (-row["updated"], row["run"])),
         }
 
@@ -83,17 +92,31 @@ async def _changes(library: Library, request: Request) -> AsyncIterator[bytes]:
         end()
 
 
-def _row(run: Run, tags: list[Tag]) -> dict:
+def row_of(library: Library, run: Run) -> dict:
+    """A run as the list has it."""
+    tags = run.tags()
+    return _row(library, run, tags, library.lineages.of(run, tags), library.notes.of(run.folder))
+
+
+def _row(library: Library, run: Run, tags: list[Tag], lineage: Lineage, note: Note) -> dict:
     counts: dict[str, int] = {}
     for tag in tags:
         counts[tag.kind.name.lower()] = counts.get(tag.kind.name.lower(), 0) + 1
     if has_projector(run):
         counts["projector"] = 1
+    loss, best = library.highlights.loss(tags, lineage), library.highlights.best(run, tags, lineage)
     return {
         "run": name_of(run.id),
         "created": min((tag.first_time for tag in tags), default=0),
         "updated": max((tag.last_time for tag in tags), default=0),
         "step": max((tag.last_step for tag in tags if tag.kind == Kind.SCALAR), default=None),
+        "status": status_of(run, tags, lineage, time.time()),
+        "loss": None if loss is None else number(loss),
+        "best": best and {
+            "name": best.name, "value": number(best.value), "step": best.step, "greatest": best.is_greatest,
+        },
+        "remark": note.remark, "tag": note.tag, "labels": note.labels, "archived": note.archived,
+        "has_lineage": lineage.is_whole or bool(lineage.user),
         "tags": counts,
         "broken": sum(count for _, count, _ in run.broken()),
-    }
+    }  # fmt: skip

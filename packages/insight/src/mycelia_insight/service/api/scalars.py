@@ -1,60 +1,155 @@
-"""Points of scalars."""
+"""Points of scalars, of one run or of many; all of them as a table; which runs have which."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
+from mycelia_insight.runs.curves import Drawing, curve
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
-from mycelia_insight.service.api.common import RUN, numbers, run_of
+from mycelia_insight.runs.run import Run, Tag
+from mycelia_insight.runs.smoothing import SMOOTHERS
+from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, numbers, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
-_MOST_COLUMNS = 20000
+_MOST_COLUMNS, _WIDEST = 20000, 100_000
+_AXES = ("step", "time", "relative", "scalar")
+_DRAWING = (
+    Parameter("axis", str, "'step', 'time' since 1970, 'relative', both in seconds, or 'scalar'", "step"),
+    Parameter("x", str, "the scalar that is the axis; a point stands at its value of the same step", ""),
+    Parameter("from", float, "the least place on the axis", -np.inf),
+    Parameter("to", float, "the greatest place on the axis", np.inf),
+    Parameter("smoother", str, "'ema', 'average' or 'gaussian'", SMOOTHERS[0]),
+    Parameter(
+        "smoothing", float, "ema: weight of what came before, < 1; else a width in points", 0.0, 0, _WIDEST
+    ),
+    Parameter("points", int, "columns of the drawing; 0: all points", 0, 0, _MOST_COLUMNS),
+)
 
 
 def add(table: Table, library: Library) -> None:
-    """Add the endpoint to `table`."""
+    """Add the endpoints to `table`."""
 
     @table.get(
-        "/runs/{run:path}/scalars",
-        RUN,
-        Parameter("tag", str, "tags of scalars", many=True),
-        Parameter("axis", str, "'step' or 'time', seconds since 1970", "step"),
-        Parameter("from", float, "the least step or time", -np.inf),
-        Parameter("to", float, "the greatest step or time", np.inf),
-        Parameter("smoothing", float, "weight of what came before in the moving average", 0.0, 0, 0.9999),
-        Parameter("points", int, "columns of the drawing; 0: all points", 0, 0, _MOST_COLUMNS),
+        "/runs/{run:path}/scalars", RUN, Parameter("tag", str, "tags of scalars", many=True), *_DRAWING
     )
-    def scalars(
-        _request: Request, run: str, tag: list[str], axis: str, smoothing: float, points: int, **limits: float
-    ) -> dict:
+    def scalars(_request: Request, run: str, tag: list[str], **drawn: Any) -> dict:
         """Points of scalars.
 
         Of each column of the drawing the first, the last, the least, the greatest and all points that are not
         finite are given. Values that are not finite are the texts "NaN", "Infinity" and "-Infinity".
         """
-        if axis not in ("step", "time"):
-            raise RequestError(400, f"'axis' must be 'step' or 'time', got {axis[:80]!r}")
+        drawing = _drawing(**drawn)
         found = run_of(library, run)
-        ranges = {t.name: t for t in found.tags() if t.kind == Kind.SCALAR}
+        known = _scalars(found)
         series = []
         for name in tag:
-            if name not in ranges:
+            if name not in known:
                 raise RequestError(404, f"run {run!r} has no scalar {name!r}")
-            known = ranges[name]
-            first, last = (
-                (known.first_time, known.last_time) if axis == "time" else (known.first_step, known.last_step)
-            )
-            low, high = max(limits["from"], min(first, last)), min(limits["to"], max(first, last))
-            drawn = found.points(
-                name, by_time=axis == "time", low=low, high=high, columns=points, smoothing=smoothing
-            )
-            if drawn is None:
+            if drawing.x and drawing.x not in known:
+                raise RequestError(404, f"'x': run {run!r} has no scalar {drawing.x!r}")
+            one = _series(found, known[name], drawing)
+            if one is None:
                 raise RequestError(404, f"run {run!r} has no scalar {name!r} any more")
-            smoothed = {"smoothed": numbers(drawn.smoothed)} if smoothing else {}
-            series.append(
-                {"tag": name, "count": known.count, "first_time": known.first_time, "steps": drawn.steps,
-                 "times": drawn.times, "values": numbers(drawn.values), **smoothed}
-            )  # fmt: skip
-        return {"run": run, "axis": axis, "series": series}
+            series.append(one)
+        return {"run": run, "axis": drawing.axis, "series": series}
+
+    @table.get(
+        "/scalars",
+        Parameter("run", str, "runs", many=True),
+        Parameter("tag", str, "a tag of scalars"),
+        *_DRAWING,
+    )
+    def scalars_of_runs(_request: Request, run: list[str], tag: str, **drawn: Any) -> dict:
+        """Points of one scalar of many runs, of those that have it; drawn as those of one run."""
+        drawing = _drawing(**drawn)
+        series = []
+        for name in run:
+            found = run_of(library, name)
+            known = _scalars(found)
+            if tag in known and (not drawing.x or drawing.x in known):
+                one = _series(found, known[tag], drawing)
+                series += [one] if one else []
+        return {"tag": tag, "axis": drawing.axis, "series": series}
+
+    @table.get(
+        "/scalars.csv",
+        Parameter("run", str, "runs", many=True),
+        Parameter("tag", str, "tags of scalars", many=True),
+    )
+    def scalars_as_csv(_request: Request, run: list[str], tag: list[str]) -> Response:
+        """All points of scalars of runs, as a file; what is not finite is nan, inf or -inf."""
+        found = [run_of(library, name) for name in run]
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in "-".join([*run[:1], *tag[:1]]))
+        headers = {"Content-Disposition": f'attachment; filename="{name[:80] or "scalars"}.csv"'}
+        return StreamingResponse(_rows(found, tag), media_type="text/csv; charset=utf-8", headers=headers)
+
+    @table.get("/comparison", QUERY)
+    def comparison(_request: Request, query: str) -> dict:
+        """Runs that a query is true of and that have scalars, the oldest first, with their tags.
+
+        `sets` are the distinct lists of tags; a run's `set` is its place among them.
+        """
+        places: dict[tuple[str, ...], int] = {}
+        rows = []
+        for run, tags, _, note in chosen(library, query):
+            own = tuple(tag.name for tag in tags if tag.kind == Kind.SCALAR)
+            if own:
+                created = min(tag.first_time for tag in tags)
+                place = places.setdefault(own, len(places))
+                rows.append(
+                    {"run": name_of(run.id), "created": created, "set": place, "archived": note.archived}
+                )
+        rows.sort(key=lambda row: (row["created"], row["run"]))
+        return {"loading": not library.loaded, "sets": list(places), "runs": rows}
+
+
+def _drawing(axis: str, x: str, smoother: str, smoothing: float, points: int, **limits: float) -> Drawing:
+    if axis not in _AXES:
+        raise RequestError(400, f"'axis' must be one of {', '.join(_AXES)}, got {axis[:80]!r}")
+    if (axis == "scalar") != bool(x):
+        raise RequestError(400, "'x' is the scalar of the axis 'scalar', and of no other")
+    if smoother not in SMOOTHERS:
+        raise RequestError(400, f"'smoother' must be one of {', '.join(SMOOTHERS)}, got {smoother[:80]!r}")
+    if smoother == "ema" and smoothing >= 1:
+        raise RequestError(400, f"'smoothing' must be a weight below 1, got {smoothing:g}")
+    return Drawing(axis, x, limits["from"], limits["to"], points, smoother, smoothing)
+
+
+def _scalars(run: Run) -> dict[str, Tag]:
+    return {tag.name: tag for tag in run.tags() if tag.kind == Kind.SCALAR}
+
+
+def _series(run: Run, tag: Tag, drawing: Drawing) -> dict | None:
+    found = curve(run, tag, drawing)
+    if found is None:
+        return None
+    points = found.points
+    return {
+        "run": name_of(run.id), "tag": tag.name, "count": tag.count, "first_time": tag.first_time,
+        "steps": points.steps, "times": points.times, "values": numbers(points.values),
+        **({"smoothed": numbers(points.smoothed)} if drawing.smoothing else {}),
+        **({} if found.x is None else {"x": numbers(found.x)}),
+    }  # fmt: skip
+
+
+def _rows(runs: list[Run], tags: list[str]) -> Iterator[str]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["run", "tag", "step", "wall_time", "value"])
+    for run in runs:
+        known = _scalars(run)
+        for tag in tags:
+            for piece in run.walk(tag) if tag in known else ():
+                rows = zip(piece.steps.tolist(), piece.times.tolist(), piece.values, strict=True)
+                writer.writerows([run.id, tag, step, time, str(value)] for step, time, value in rows)
+                yield text.getvalue()
+                text.seek(0), text.truncate()
+    yield text.getvalue()
