@@ -1,6 +1,6 @@
 // A landscape from above: lines of equal loss, or a shaded relief, with the path.
 import { short as brief } from "../charts/distribution";
-import { short } from "../charts/scalar";
+import { short } from "../charts/curves";
 import { colourOf, css, type Palette } from "./colours";
 import { isoline, lossAt, type Field, type Heights } from "./field";
 
