@@ -84,6 +84,47 @@ def test_variables_without_a_first_value_or_of_another_shape_are_refused(tmp_pat
         answers(tmp_path, made, normal(1, 2))
 
 
+def three_counters(reads):
+    """Variables a, b and c that grow by x, 2 x and 3 x; their values, read in the order `reads`."""
+    made = Builder()
+    start = {"a": [1, 2], "b": [30, 40], "c": [500, 600]}
+    made.tensor("x", shape=(2,))
+    made.add("CALL_ONCE", [], [], table("CallOnceOptions", init_subgraph_index=1))
+    for name in "bca":
+        made.tensor(f"handle_{name}", "RESOURCE", ())
+        made.add("VAR_HANDLE", [], [f"handle_{name}"], table("VarHandleOptions", shared_name=name))
+    for name in reads:
+        made.tensor(name, shape=(2,))
+        made.add("READ_VARIABLE", [f"handle_{name}"], [name])
+    for step, name in enumerate("abc", 1):
+        made.constant(f"step_{name}", np.full((2,), step, np.float32))
+        made.tensor(f"grown_{name}", shape=(2,))
+        made.tensor(f"next_{name}", shape=(2,))
+        made.add("MUL", ["x", f"step_{name}"], [f"grown_{name}"])
+        made.add("ADD", [name, f"grown_{name}"], [f"next_{name}"])
+        made.add("ASSIGN_VARIABLE", [f"handle_{name}", f"next_{name}"], [])
+    made.borders(["x"], list("abc"))
+    made.begin("start")
+    for name in "cab":
+        made.tensor(f"handle_{name}", "RESOURCE", ())
+        made.constant(f"first_{name}", np.array(start[name], np.float32))
+        made.add("VAR_HANDLE", [], [f"handle_{name}"], table("VarHandleOptions", shared_name=name))
+        made.add("ASSIGN_VARIABLE", [f"handle_{name}", f"first_{name}"], [])
+    return made
+
+
+@pytest.mark.parametrize("reads", ["abc", "acb", "cba", "bca"])
+def test_variables_keep_their_own_values_in_whatever_order_a_file_has_them(tmp_path, reads):
+    report = convert(
+        mslite.FmkType.TFLITE, three_counters(reads).write(tmp_path / "m.tflite"), str(tmp_path / "m")
+    )
+    model, x = opened(report.path), np.array([1, 10], np.float32)
+    for run in range(3):
+        found = np.stack(step(model, x))
+        grown = np.outer([1, 2, 3], run * x)
+        assert np.array_equal(found, np.array([[1, 2], [30, 40], [500, 600]]) + grown)
+
+
 def branches():
     """x + 1 if it is positive, else x times 2."""
     made = Builder()

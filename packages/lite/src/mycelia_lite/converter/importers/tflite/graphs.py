@@ -28,29 +28,32 @@ CALLS = ("CALL", "CALL_ONCE")  # operators whose graphs run in place, each node 
 
 @dataclass
 class Variable:
-    """`value`: what a run has now; `entering`: what it had at the beginning, None if that was not read."""
+    """`first`: what it has before the first run; `value`: what a run has now, None if that was not read."""
 
     name: str
     first: np.ndarray | None = None
-    entering: Any = None
     value: Any = None
 
 
 @dataclass
 class Surroundings:
-    """Where a node stands. `run`: ``(number of a graph, arguments, surroundings)`` -> its results."""
+    """Where a node stands. `run`: ``(number of a graph, arguments, surroundings)`` -> its results.
+
+    `entered`: the variables that enter a run, in the order of their parameters.
+    """
 
     run: Callable[[int, Sequence[Any], Surroundings], list[Any]]
     trace: Trace
     variables: dict[str, Variable] = field(default_factory=dict)
+    entered: list[Variable] = field(default_factory=list)
     starts: bool = False  # whether it is the graph that gives variables their first values
     inside: bool = False  # whether it is a branch or the body of a loop
 
     def within(self, trace: Trace) -> Surroundings:
-        return Surroundings(self.run, trace, self.variables, inside=True)
+        return Surroundings(self.run, trace, self.variables, self.entered, inside=True)
 
     def starting(self) -> Surroundings:
-        return Surroundings(self.run, self.trace, self.variables, starts=True)
+        return Surroundings(self.run, self.trace, self.variables, self.entered, starts=True)
 
     def tensor_variable(self, info: TensorInfo) -> Variable:
         """A tensor that keeps its value from run to run; zeros at first."""
@@ -61,8 +64,7 @@ class Surroundings:
 
     def variable_results(self) -> tuple[list[np.ndarray], list[Any]]:
         """First values of the variables that enter a run, as their parameters stand; what leaves it."""
-        entered = [v for v in self.variables.values() if v.entering is not None]
-        return [v.first for v in entered], [v.value for v in entered]
+        return [v.first for v in self.entered], [v.value for v in self.entered]
 
 
 @operator("CALL_ONCE", raw=True)
@@ -93,7 +95,8 @@ def value_of(call: Call, handle: Any) -> Any:
         if call.around.starts:
             return ms.Tensor(variable.first)
         kind = TensorType(ms.Tensor(variable.first).dtype, variable.first.shape)
-        variable.entering = variable.value = call.around.trace.parameter(kind, variable.name)
+        variable.value = call.around.trace.parameter(kind, variable.name)
+        call.around.entered.append(variable)
     return variable.value
 
 
