@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,40 @@ def test_convolution_of_float16_with_weights_that_are_constants_or_data(tmp_path
 def test_bfloat16_is_refused_as_numpy_has_only_its_bits(tmp_path):
     with pytest.raises(ConversionError, match="bfloat16"):
         answers(tmp_path, "Cast", [np.ones((2, 2), np.float32)], to=16)
+
+
+def _softmax(x):
+    parts = np.exp(x - x.max(-1, keepdims=True))
+    return parts / parts.sum(-1, keepdims=True)
+
+
+def test_float64_keeps_its_digits_in_activations_norms_and_means(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(2, 3, 4)) * 3
+    special = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e300, np.inf, -np.inf, np.nan])
+    gamma, beta = rng.normal(size=4), rng.normal(size=4)
+    centred = x - x.mean(-1, keepdims=True)
+    norm = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gamma + beta
+    sigmoid = 1 / (1 + np.exp(-x))
+    for kind, arrays, wanted, more in (
+        ("Relu", [x], np.maximum(x, 0), {}),
+        ("LeakyRelu", [x], np.where(x < 0, x * np.float32(0.25), x), {"alpha": 0.25}),
+        ("Elu", [x], np.where(x < 0, np.expm1(x), x), {}),
+        ("Sigmoid", [x], sigmoid, {}),
+        ("Gelu", [x], x * 0.5 * (1 + np.vectorize(math.erf)(x / np.sqrt(2))), {"opset": 20}),
+        ("Softmax", [x], _softmax(x), {}),
+        ("LogSoftmax", [x], np.log(_softmax(x)), {}),
+        ("ReduceMean", [x], x.mean(1, keepdims=True), {"opset": 13, "axes": [1]}),
+        ("ReduceLogSumExp", [x], np.log(np.exp(x).sum(1, keepdims=True)), {"opset": 13, "axes": [1]}),
+        ("LayerNormalization", [x, gamma, beta], norm, {}),
+        ("Round", [special], np.round(special), {}),
+        ("IsNaN", [special], np.isnan(special), {}),
+    ):
+        (found,) = answers(tmp_path, kind, arrays, **more)
+        assert found.dtype == wanted.dtype, kind
+        np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-14, err_msg=kind)
+
+
+def test_float64_of_an_operator_that_is_computed_in_float32_alone_is_refused(tmp_path):
+    with pytest.raises(ConversionError, match="max_pool in float64 is not computed, only in float32"):
+        answers(tmp_path, "MaxPool", [np.ones((1, 2, 4, 4))], kernel_shape=[2, 2])

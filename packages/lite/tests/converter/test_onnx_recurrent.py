@@ -9,10 +9,13 @@ import mycelia as ms
 import mycelia_lite as mslite
 from mycelia import nn
 from mycelia_lite.converter import ConversionError
+from mycelia_lite.converter.importers.onnx import recurrent
+from mycelia_lite.format import read
 
 from .onnx_files import answers, close
 
 T, B, I, H = 5, 3, 4, 6  # steps, batch, inputs, hidden
+OPEN_SHAPES = {"x0": (None, None, I), "x4": (None,), "x5": (2, None, H)}
 
 
 def sigmoid(x):
@@ -99,13 +102,15 @@ def test_lstm_of_all_directions(tmp_path, direction, constants):
         close(a, e)
 
 
-def test_lstm_with_peepholes_lengths_and_the_batch_first(tmp_path):
+@pytest.mark.parametrize("shapes", [None, OPEN_SHAPES], ids=["fixed", "open"])
+def test_lstm_with_peepholes_lengths_and_the_batch_first(tmp_path, shapes):
     x, w, r, b, (h, c), p = case(4, 2, directions=2)
     lengths = np.array([5, 2, 4], np.int32)
     turned = [v.transpose(1, 0, 2) for v in (x, h, c)]
     found = answers(
         tmp_path, "LSTM", [turned[0], w, r, b, lengths, turned[1], turned[2], p], 3, constants=(1, 2, 3, 7),
         hidden_size=H, direction="bidirectional", layout=1,
+        shapes=shapes and {**shapes, "x5": (None, 2, H), "x6": (None, 2, H)},
     )  # fmt: skip
     y, *ends = wanted(lstm, x, w, r, b, [h, c], lengths, "bidirectional", p)
     close(found[0], y.transpose(2, 0, 1, 3))
@@ -133,26 +138,41 @@ def _with_texts(tmp_path, arrays, activations, attrs, kind="LSTM"):
 
 @pytest.mark.parametrize("behind", [0, 1])
 @pytest.mark.parametrize("lengths", [None, [3, 5, 1]])
-def test_gru(tmp_path, behind, lengths):
+@pytest.mark.parametrize("shapes", [None, OPEN_SHAPES], ids=["fixed", "open"])
+def test_gru(tmp_path, behind, lengths, shapes):
     x, w, r, b, (h,), _ = case(3, 1, directions=2)
     cell = lambda v, s, w, r, b: gru(v, s, w, r, b, behind)
     given = None if lengths is None else np.array(lengths, np.int32)
     found = answers(
         tmp_path, "GRU", [x, w, r, b, given, h], 2, constants=(1, 2, 3), hidden_size=H,
-        direction="bidirectional", linear_before_reset=behind,
+        direction="bidirectional", linear_before_reset=behind, shapes=shapes,
     )  # fmt: skip
     for a, e in zip(found, wanted(cell, x, w, r, b, [h], lengths or [T] * B, "bidirectional")):
         close(a, e)
 
 
-def test_rnn_backward(tmp_path):
+@pytest.mark.parametrize("lengths", [[T] * B, [2, 5, 4]])
+@pytest.mark.parametrize("shapes", [None, OPEN_SHAPES], ids=["fixed", "open"])
+def test_rnn_backward(tmp_path, lengths, shapes):
     x, w, r, b, (h,), _ = case(1, 1)
     cell = lambda v, s, w, r, b: rnn(v, s, w, r, b, np.tanh)
     found = answers(
-        tmp_path, "RNN", [x, w, r, b, None, h], 2, constants=(1, 2, 3), hidden_size=H, direction="reverse"
-    )
-    for a, e in zip(found, wanted(cell, x, w, r, b, [h], [T] * B, "reverse")):
+        tmp_path, "RNN", [x, w, r, b, np.array(lengths, np.int32), h], 2, constants=(1, 2, 3), hidden_size=H,
+        direction="reverse", shapes=shapes and {**shapes, "x5": (1, None, H)},
+    )  # fmt: skip
+    for a, e in zip(found, wanted(cell, x, w, r, b, [h], lengths, "reverse")):
         close(a, e)
+
+
+def test_a_long_sequence_of_an_unusual_cell_is_a_loop(tmp_path, monkeypatch):
+    monkeypatch.setattr(recurrent, "_MOST_WRITTEN", T - 1)
+    x, w, r, b, (h,), _ = case(3, 1)
+    cell = lambda v, s, w, r, b: gru(v, s, w, r, b, 0)
+    found = answers(tmp_path, "GRU", [x, w, r, b, None, h], 2, constants=(1, 2, 3), hidden_size=H)
+    for a, e in zip(found, wanted(cell, x, w, r, b, [h], [T] * B, "forward")):
+        close(a, e)
+    kinds = [n.primitive.type for n in read(tmp_path / "m.ms").nodes if n.primitive.kind == "Custom"]
+    assert kinds == ["Loop"]
 
 
 def test_an_unknown_activation_is_named(tmp_path):

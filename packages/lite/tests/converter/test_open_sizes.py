@@ -62,6 +62,24 @@ def test_a_size_that_may_be_one_is_broadcast_as_it_turns_out(tmp_path):
         np.testing.assert_array_equal(wide, a * b)
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+def test_what_is_padded_up_to_a_size(tmp_path, mode):
+    """max(6 - n, 0) elements are added behind."""
+    weights = {"six": np.array([6]), "none": np.array([0]), "front": np.array([0, 1, 0])}
+    nodes = [
+        node("Shape", "x", "sizes", start=1), node("Sub", "six sizes", "missing"),
+        node("Max", "missing none", "added"), node("Concat", "front added", "pads", axis=0),
+        node("Pad", "x pads", "y", mode=mode), node("ReduceSum", "y", "sum"),
+    ]  # fmt: skip
+    run = converted(tmp_path, model(nodes, {"x": ("float32", (2, None))}, "y sum", weights))
+    for n in (4, 6, 9, 5):
+        x = np.random.default_rng(n).normal(size=(2, n)).astype(np.float32)
+        expected = np.pad(x, ((0, 0), (1, max(6 - n, 0))), mode)
+        y, total = run(x)
+        np.testing.assert_array_equal(y, expected)
+        np.testing.assert_allclose(total, expected.sum(keepdims=True), rtol=1e-5)
+
+
 def test_images_of_any_size_are_resized_and_convolved_back(tmp_path):
     rng = np.random.default_rng(2)
     kernel = rng.normal(size=(3, 2, 2, 2)).astype(np.float32)

@@ -8,6 +8,7 @@ from mycelia.io.compositions import composed
 from mycelia.ir import Graph, Node, TensorType, Value
 from mycelia.ir.graph import group_inputs
 from mycelia.ir.walk import substitute
+from mycelia_lite.converter.wide import composed_wide
 
 
 def _moved(node: Node) -> list[Value] | None:
@@ -22,7 +23,10 @@ def _moved(node: Node) -> list[Value] | None:
 
 
 def expand(graph: Graph, known: Collection[str]) -> list[str]:
-    """Replace, in place, nodes of ops that are not known by what they are composed of; those of nothing."""
+    """Replace, in place, nodes of ops that are not known by what they are composed of; those of nothing.
+
+    Errors: ConversionError for an op in float64 that can be computed in float32 alone.
+    """
     missing = {name for node in graph.nodes for region in node.regions for name in expand(region, known)}
     while True:
         nodes, results = [], {}
@@ -31,7 +35,9 @@ def expand(graph: Graph, known: Collection[str]) -> list[str]:
             if (moved := _moved(node)) is not None:
                 results.update(zip(node.outputs, moved, strict=True))
                 continue
-            inner = None if node.op.name in known or node.op.name in missing else composed(node)
+            inner = composed_wide(node)
+            if inner is None and node.op.name not in known and node.op.name not in missing:
+                inner = composed(node)
             if inner is None:
                 if node.op.name not in known:
                     missing.add(node.op.name)

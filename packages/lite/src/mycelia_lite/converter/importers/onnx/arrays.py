@@ -319,11 +319,13 @@ def _pad(call, x, pads=None, value=None, axes=None):
         return run_time.pad(call, x, pads, value, axes, mode)
     if call.version < 11:
         pads, fill = call.need("pads"), call.get("value", 0.0)
+    elif pads is not None and not all(map(is_number, integers(call, pads, "pads"))):
+        return run_time.pad(call, x, as_tensor(pads), value, axes, mode)  # they follow from open sizes
     else:
         pads = integers(call, pads, "pads")
         fill = 0 if value is None else need_known(call, value, "constant_value").reshape(()).item()
     axes = range(x.ndim) if axes is None else integers(call, axes, "axes")
-    if len(pads) != 2 * len(axes) or not all(map(is_number, pads)):
+    if len(pads) != 2 * len(axes):
         raise call.fail(f"pads {pads} for {len(axes)} axes")
     begin, end = [0] * x.ndim, [0] * x.ndim
     for axis, before, after in zip(axes, pads, pads[len(axes) :]):

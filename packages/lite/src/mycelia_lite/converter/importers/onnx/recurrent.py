@@ -1,7 +1,7 @@
 """ONNX's recurrent layers: LSTM, GRU and RNN.
 
 The usual cell without lengths is one op of core for the whole sequence; any other one is written step by
-step, which needs a known number of steps.
+step, or as a loop where the number of steps is open.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 
 import mycelia as ms
 from mycelia import ops
+from mycelia.capture.trace import active
 from mycelia.ops.define import find
+from mycelia_lite.converter.importers import regions
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     cast,
@@ -21,6 +23,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 
+_MOST_WRITTEN = 64  # steps that are written out; a loop has less nodes and more time for each
 _lstm_layer, _gru_layer, _rnn_layer = (find(name) for name in ("lstm_layer", "gru_layer", "rnn_layer"))
 
 # Activations of cells: the function of (x, alpha, beta), and the defaults of the two.
@@ -99,30 +102,41 @@ class _Layer:
         """A sequence from its end, each of a batch from the end of its own length; what follows stays."""
         if lengths is None:
             return ops.flip(x, (0,))
-        steps, batch = shape_of(x)[:2]
-        if not is_number(steps) or not is_number(batch):
-            raise self.call.fail("sequence_lens with open sizes of the sequence: give inputShape")
-        times = ms.Tensor(list(range(steps)), ms.int64)[:, None]
-        own = cast(lengths, ms.int64)[None]
-        places = ops.where(times < own, own - 1 - times, times + ops.zeros_like(own))
-        return ops.gather_elements(x, 0, ops.broadcast_to(places[:, :, None], (steps, batch, shape_of(x)[2])))
+        nothing = ops.zeros_like(cast(x, ms.int64))
+        times = ops.cumsum(nothing[:, :, :1] + 1, 0) - 1
+        own = ops.reshape(cast(lengths, ms.int64), (1, shape_of(x)[1], 1))
+        return ops.gather_elements(x, 0, ops.where(times < own, own - 1 - times, times) + nothing)
 
     def steps(self, x: Any, lengths: Any, states: list[Any], step: Callable) -> tuple[Any, ...]:
         """The same for one direction by `step(x_t, states) -> states`; the first state is the output."""
-        count = shape_of(x)[0]
-        if not is_number(count):
-            raise self.call.fail("a cell other than the usual one over a sequence of open length")
-        outputs = []
-        for t in range(count):
-            new = step(x[t], states)
+
+        def advance(t: Any, x_t: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+            new = step(x_t, states)
             if lengths is None:
-                outputs.append(new[0])
-            else:
-                runs = (cast(lengths, ms.int64) > t)[:, None]
-                new = [ops.where(runs, n, s) for n, s in zip(new, states)]
-                outputs.append(ops.where(runs, new[0], ops.zeros_like(new[0])))
-            states = new
-        return ops.stack(outputs), *states
+                return new[0], new
+            runs = ops.reshape(cast(lengths, ms.int64) > t, (batch, 1))
+            new = [ops.where(runs, n, s) for n, s in zip(new, states)]
+            return ops.where(runs, new[0], ops.zeros_like(new[0])), new
+
+        count, batch = shape_of(x)[:2]
+        states = [ops.reshape(s, (batch, *shape_of(s)[1:])) for s in states]
+        if is_number(count) and count <= _MOST_WRITTEN:
+            outputs = []
+            for t in range(count):
+                output, states = advance(t, x[t], states)
+                outputs.append(output)
+            return ops.stack(outputs), *states
+
+        def body(region: Any, t: Any, going: Any, states: list[Any]) -> list[Any]:
+            output, states = advance(t, ops.gather(x, t, 0), states)
+            return [ms.Tensor(True), *states, output]
+
+        trace = active()
+        most = ms.Tensor(count, ms.int64) if is_number(count) else trace.sizes.number(count, trace)
+        *states, rows = regions.counted_loop(
+            self.call, trace, cast(most, ms.int64), ms.Tensor(True), states, body
+        )
+        return ops.reshape(rows, (count, *shape_of(rows)[1:])), *states
 
 
 _WITH_ALPHA = {"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"}
