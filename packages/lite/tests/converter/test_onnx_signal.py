@@ -132,18 +132,40 @@ def test_norm_of_a_sum(tmp_path):
     close(found, (total - mean) / deviation * gamma + beta, 1e-4)
 
 
-def test_dynamically_quantized_lstm_is_the_lstm_of_its_weights(tmp_path):
+def _rounded(x):
+    """x at the nearest number of DynamicQuantizeLinear."""
+    low, high = min(x.min(), 0), max(x.max(), 0)
+    scale = np.float32((high - low) / np.float32(255)) or np.float32(1)
+    zero = np.rint(-low / scale)
+    return (np.clip(np.rint(x / scale) + zero, 0, 255) - zero) * scale
+
+
+def _quantized_lstm(x, w, r, b):
+    """All states of one direction; x as a whole and each state are rounded, as onnxruntime does."""
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))
+    h = c = np.zeros((x.shape[1], len(r)), np.float32)
+    states = []
+    for x_t in _rounded(x):
+        i, o, forget, cell = np.split(x_t @ w + _rounded(h) @ r + b[0] + b[1], 4, -1)
+        c = sigmoid(forget) * c + sigmoid(i) * np.tanh(cell)
+        h = sigmoid(o) * np.tanh(c)
+        states.append(h)
+    return np.stack(states), h, c
+
+
+@pytest.mark.parametrize("steps", [4, None])
+def test_a_dynamically_quantized_lstm_rounds_data_and_states_to_8_bits(tmp_path, steps):
     random = np.random.default_rng(0)
     x, b = draw(4, 2, 3), draw(2, 40)
     w, r = (random.integers(-128, 128, (2, n, 20), np.int8) for n in (3, 5))
     scales, zeros = np.array([0.01, 0.02], np.float32), np.array([3, -4], np.int8)
     given = [x, w, r, b, None, None, None, None, scales, zeros, scales, zeros]
     how = dict(constants=(1, 2, 3, 8, 9, 10, 11), hidden_size=5, direction="bidirectional")
-    found = answers(tmp_path, "DynamicQuantizeLSTM", given, 3, **how, **MICROSOFT)
-    floats = [
-        ((q.astype(np.float32) - zeros[:, None, None]) * scales[:, None, None]).transpose(0, 2, 1).copy()
-        for q in (w, r)
-    ]
-    how["constants"] = (1, 2, 3)
-    for a, e in zip(found, answers(tmp_path, "LSTM", [x, *floats, b], 3, **how)):
-        close(a, e)
+    shapes = {"x0": (steps, 2, 3)}
+    found = answers(tmp_path, "DynamicQuantizeLSTM", given, 3, shapes=shapes, **how, **MICROSOFT)
+    for d in range(2):
+        wide = [(q[d].astype(np.float32) - zeros[d]) * scales[d] for q in (w, r)]
+        y, h, c = _quantized_lstm(x[::-1] if d else x, *wide, np.split(b[d], 2))
+        close(found[0][:, d], y[::-1] if d else y, 1e-5)
+        close(found[1][d], h, 1e-5)
+        close(found[2][d], c, 1e-5)

@@ -14,7 +14,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.norms import normalized
-from mycelia_lite.converter.importers.onnx.quantized import dynamic, integer_product, rounded
+from mycelia_lite.converter.importers.onnx.quantized import dynamic, integer_product, rounded, to_8_bits
 from mycelia_lite.converter.importers.onnx.recurrent import lstm
 
 DOMAIN = "com.microsoft"
@@ -31,8 +31,8 @@ def _dynamic_lstm(
 ):  # fmt: skip
     """An LSTM whose weights [D, inputs, 4H] are 8-bit integers.
 
-    It is computed with the weights' exact values in float32: the numbers between, which onnxruntime rounds to
-    8 bits at every step for speed, stay as they are.
+    The data, all of them together, and at each step the states are rounded to 8 bits as by
+    DynamicQuantizeLinear. Products are summed in float32, which is exact to 2^-24 of the sum.
     """
     weights = []
     for value, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
@@ -44,7 +44,7 @@ def _dynamic_lstm(
         if zero is not None:
             wide = ops.sub(wide, cast(_each_direction(zero), ms.int32))
         weights.append(ops.transpose(ops.mul(cast(wide, ms.float32), _each_direction(scale)), (0, 2, 1)))
-    return lstm(call, x, *weights, b, lengths, h, c, peepholes)
+    return lstm(call, x, *weights, b, lengths, h, c, peepholes, rounded=to_8_bits)
 
 
 def _each_direction(parameter: Any) -> Any:

@@ -88,6 +88,12 @@ def dynamic(x: Any) -> tuple[Any, Any, Any]:
     return rounded(ops.div(x, safe), zero, ms.uint8), scale, zero
 
 
+def to_8_bits(x: Any) -> Any:
+    """x at the nearest of the 256 numbers that DynamicQuantizeLinear has for it."""
+    q, scale, zero = dynamic(x)
+    return ops.mul(ops.sub(cast(q, x.dtype), cast(zero, x.dtype)), scale)
+
+
 @operator("DynamicQuantizeLinear")
 def _dynamic(call, x):
     return dynamic(x)

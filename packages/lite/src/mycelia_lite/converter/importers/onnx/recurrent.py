@@ -161,8 +161,15 @@ def _blocks(value: Any, order: tuple[int, ...], hidden: int) -> Any:
 
 
 @operator("LSTM")
-def lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
-    """Gates lie in the order input, output, forget, cell."""
+def _lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
+    return lstm(call, x, w, r, b, lengths, h, c, peepholes)
+
+
+def lstm(call, x, w, r, b, lengths, h, c, peepholes, rounded=None):
+    """Gates lie in the order input, output, forget, cell.
+
+    `rounded`: what becomes of data and states before they are multiplied, None for nothing.
+    """
     layer = _Layer(call, ("Sigmoid", "Tanh", "Tanh"))
     coupled = call.get("input_forget", 0)
     hidden = shape_of(r)[2]
@@ -170,17 +177,18 @@ def lstm(call, x, w, r, b=None, lengths=None, h=None, c=None, peepholes=None):
 
     def run(d, sequence, lengths, state):
         bias = [None, None] if b is None else [b[d][: 4 * hidden], b[d][4 * hidden :]]
-        if layer.plain and lengths is None and peepholes is None and not coupled:
+        if layer.plain and lengths is None and peepholes is None and not coupled and rounded is None:
             order = (0, 2, 3, 1)
             parts = [None if v is None else _blocks(v, order, hidden) for v in (w[d], r[d], *bias)]
             return _lstm_layer(sequence, *state, *parts)[:3]
         f, g, squash = layer.activations[d]
         p_i, p_o, p_f = (None,) * 3 if peepholes is None else ops.split(peepholes[d], hidden)
-        from_input = ops.dense(sequence, w[d], bias[0])
+        from_input = ops.dense(sequence if rounded is None else rounded(sequence), w[d], bias[0])
 
         def step(x_t, state):
             h_t, c_t = state
-            i, o, forget, cell = ops.split(x_t + ops.dense(h_t, r[d], bias[1]), hidden, -1)
+            read = h_t if rounded is None else rounded(h_t)
+            i, o, forget, cell = ops.split(x_t + ops.dense(read, r[d], bias[1]), hidden, -1)
             if peepholes is not None:
                 i, forget = i + p_i * c_t, forget + p_f * c_t
             i = f(layer.clipped(i))
