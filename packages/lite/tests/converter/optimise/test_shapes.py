@@ -37,7 +37,7 @@ CHAINS = {  # rule: what is done to an input of shape X, kinds after it
         lambda net, x: net.transpose(net.transpose(x, 0, 2, 3, 1), 0, 3, 1, 2),
         [],
     ),
-    "ReshapeTransposeFusion": (lambda net, x: net.transpose(x, 2, 0, 1, 3), ["Reshape"]),
+    "ReshapeTransposeFusion": (lambda net, x: net.transpose(x, 0, 2, 1, 3), ["Reshape"]),
     "ConcatConcatFusion": (
         lambda net, x: net("Concat", net("Concat", x, net.input(*X), axis=-1), x, axis=3),
         ["Concat"],
@@ -70,7 +70,7 @@ OTHERS = {
     "AblateReshapeLikeOp": lambda net, x: net.reshape(net.reshape(x, 6, 4), 3, 2, 1, 4),
     "SqueezeFusion": lambda net, x: expand(net, net("Softmax", net("Squeeze", x, axis=[2]), axis=[1]), 2),
     "ReshapeShapeFusion": lambda net, x: net("Reshape", x, net("Shape", net.transpose(x, 1, 0, 2, 3))),
-    "ReshapeTransposeFusion": lambda net, x: net.transpose(x, 1, 0, 2, 3),
+    "ReshapeTransposeFusion": lambda net, x: net.transpose(x, 2, 0, 1, 3),  # two axes are moved
     "ConcatConcatFusion": lambda net, x: net(
         "Concat", net("Concat", x, x, axis=2), net.input(2, 3, 2, 4), axis=1
     ),

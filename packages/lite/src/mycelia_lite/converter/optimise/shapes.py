@@ -108,14 +108,24 @@ def order_of(graph: FileGraph, node: FileNode) -> list[int] | None:
 
 @node_fusion("ReshapeTransposeFusion", "Transpose")
 def transpose_of_ones(graph: FileGraph, node: FileNode) -> bool:
-    """A Transpose that moves no more than axes of size 1 -> Reshape"""
+    """A Transpose that moves one axis past axes of size 1 -> Reshape
+
+    One that moves two, as those of an image of one channel, stays: the runtime moves no elements for it, and
+    a Reshape would have these sizes in it, so that the model could not be resized.
+    """
     order, shape = order_of(graph, node), graph.shape(node.inputs[0])
     if order is None or not is_known(graph.shape(node.output)) or order == list(range(len(order))):
         return False
-    moved = [a for a in order if shape[a] != 1]
-    if moved != sorted(moved):
+    long = [a for a in order if shape[a] != 1]
+    moved = [place for place, a in enumerate(order) if a != place and shape[a] != 1]
+    if long != sorted(long) or len(moved) > 1:
         return False
-    reshape(graph, node, node.inputs[0], [])
+    if all(n > 0 for n in graph.shape(node.output)):
+        target = [0 if a == place else shape[a] for place, a in enumerate(order)]
+        constant = graph.add_constant(np.asarray(target, np.int32), f"{node.name}/shape")
+        graph.replace(node, Table("Reshape"), [node.inputs[0], constant], [])
+    else:
+        reshape(graph, node, node.inputs[0], [])
     return True
 
 
