@@ -1,6 +1,6 @@
-"""Ops in float64 by ops that the runtime computes in float64; its kernels for the ops themselves are of float32.
+"""Ops in float64 by ops that the runtime computes in float64: its kernels for them are of float32 alone.
 
-The formulas are those of the ops. What has none here (convolutions, pools) is refused when the file is written.
+The formulas are those of the ops. What has none here (convolutions, pools) is refused.
 """
 
 from __future__ import annotations
