@@ -86,6 +86,10 @@ class AscendSimBackend(Backend):
 
     # ---- what it tells of its work
 
+    @property
+    def saturates(self):
+        return options.present().overflow_mode == options.SATURATION
+
     def last_task(self):
         task = self.simulated.last
         return None if task is None else TaskInfo(task.task_id, task.stream_id, task.status)

@@ -32,8 +32,8 @@ from mycelia.ir import TensorType
 from mycelia.ops import cost
 from mycelia.ops.define import find
 from mycelia_backend_ascend_sim.chip import Chip
-from mycelia_backend_ascend_sim.kernels import cube
-from mycelia_backend_ascend_sim.tasks import MTE, Task
+from mycelia_backend_ascend_sim.kernels import attention, cube
+from mycelia_backend_ascend_sim.tasks import MTE, SCALAR, Task
 
 PIPES = ("mac", "vec", "scalar", "mte1", "mte2", "mte3")
 _ALIGNED = 16
@@ -197,6 +197,19 @@ def _type(buffer: Buffer | None) -> TensorType | None:
     return None if buffer is None else TensorType(buffer.dtype, buffer.shape)
 
 
+def _attention(task: Task, chip: Chip) -> Cycles:
+    """Two products for attention, five for its gradient, and the softmax between them."""
+    query, key, value = (b for b in task.inputs[task.op == "attention_grad" :][:3] if b is not None)
+    (*batch, rows, depth), (columns, width) = query.shape, (key.shape[-2], value.shape[-1])
+    size, out_size = min(query.dtype.itemsize, 2), query.dtype.itemsize
+    inner = Product(rows, columns, depth, math.prod(batch), size, out_size)
+    outer = Product(rows, width, columns, math.prod(batch), size, out_size)
+    count = 1 if task.op == "attention" else 2
+    found = [of_product(inner, chip, 4)] * count + [of_product(outer, chip)] * (count + (count > 1))
+    busy = {pipe: sum(c.busy[pipe] for c in found) for pipe in PIPES}
+    return Cycles(sum(c.total for c in found), max(c.cores for c in found), busy)
+
+
 def of_task(task: Task, chip: Chip) -> Cycles:
     """The cycles of a task that ran."""
     out = task.outputs[0]
@@ -212,6 +225,10 @@ def of_task(task: Task, chip: Chip) -> Cycles:
                 products_of(name, taken, task.host_shape, dict(pairs)), chip, len(task.parts) - 1
             )
         return of_product(products_of(task.op, task.inputs, out.shape, task.attrs), chip)
+    if task.op in attention.WRITTEN:
+        return _attention(task, chip)
+    if task.unit == SCALAR:
+        return of_vector(chip, 0, 0, bytes_out, bytes_out)
     if task.unit == MTE:
         return of_vector(chip, 0, bytes_out, bytes_out, bytes_out)
     if task.fusion:

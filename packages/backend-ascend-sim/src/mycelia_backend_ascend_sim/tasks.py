@@ -18,7 +18,7 @@ from mycelia_backend_ascend_sim import arithmetic, faults, options
 from mycelia_backend_ascend_sim.memory import Memory
 from mycelia_backend_ascend_sim.overflow import AI_CORE, OverflowRecord, OverflowStatus
 
-CUBE, VECTOR, MTE = "cube", "vector", "mte"
+CUBE, VECTOR, MTE, SCALAR = "cube", "vector", "mte", "scalar"
 
 
 @dataclass(slots=True)

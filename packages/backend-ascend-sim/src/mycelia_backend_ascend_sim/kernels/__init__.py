@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mycelia import dtypes
 from mycelia.ops.define import find, registry
-from mycelia_backend_ascend_sim.kernels import cube, pool, vector
+from mycelia_backend_ascend_sim.kernels import attention, cube, pool, vector
 from mycelia_backend_ascend_sim.overflow import ATOMIC_ADD
-from mycelia_backend_ascend_sim.tasks import CUBE, MTE, VECTOR, Device
+from mycelia_backend_ascend_sim.tasks import CUBE, MTE, SCALAR, VECTOR, Device
 
 FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 REGISTERS = (*FLOATS, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.int32, dtypes.bool_)
@@ -21,14 +23,17 @@ _CASTS = (*REGISTERS, dtypes.int64)
 STEPWISE = frozenset(
     """
     assign assign_add assign_sub apply_gradient_descent apply_momentum sgd adam adam_weight_decay
-    apply_adagrad apply_rms_prop max_pool_grad pool_scatter place_class pick_class
+    adamw apply_adagrad apply_rms_prop max_pool_grad pool_scatter place_class pick_class gather_grad
+    place_along
     """.split()
 )
 #: Ops that several cores add up in memory.
-_ATOMIC = frozenset(("assign_add", "assign_sub", "pool_scatter"))
+_ATOMIC = frozenset(("assign_add", "assign_sub", "pool_scatter", "gather_grad"))
+#: Ops that choose or count, besides those whose blocks say so.
+_CHOICES = frozenset("argmax argmin max_pool_index one_hot all any".split())
 #: Elementwise ops that are left to the host: at large numbers they depend on how a product is rounded.
 _LEFT_OUT = frozenset(("sinc",))
-WRITTEN = vector.WRITTEN | pool.WRITTEN
+WRITTEN = vector.WRITTEN | pool.WRITTEN | attention.WRITTEN
 
 
 def _plain(definition) -> bool:
@@ -40,7 +45,6 @@ def _plain(definition) -> bool:
         or definition.only_in
         or definition.composed
         or definition.effect
-        or definition.outputs is None
     )
 
 
@@ -52,7 +56,7 @@ def vector_kernels() -> dict[str, tuple[str, Callable]]:
     for name, op in registry.items():
         definition = op.definition
         if name in WRITTEN:
-            found[name] = VECTOR, WRITTEN[name]
+            found[name] = CUBE if name in attention.WRITTEN else VECTOR, WRITTEN[name]
         elif name == "cast":
             found[name] = VECTOR, vector.cast(definition.body)
         elif name in STEPWISE:
@@ -66,7 +70,7 @@ def vector_kernels() -> dict[str, tuple[str, Callable]]:
                 VECTOR,
                 vector.elementwise(name, definition.body, name in vector.IEEE or definition.exact),
             )
-        elif definition.exact:
+        elif definition.exact or name in _CHOICES:
             found[name] = VECTOR, vector.exact(definition.body)
     return found
 
@@ -79,6 +83,10 @@ def table(device: Device) -> dict[tuple[str, str], Callable]:
         name: kernel for name, kernel in vector_kernels().items() if name not in cube.HOSTS
     }
     kernels["ub_fusion"] = VECTOR, op.run
+    kernels["overflow_status"] = (
+        SCALAR,
+        lambda task, after: np.array(device.overflow.read_and_clear()[0] != 0),
+    )
     return {(name, "*"): _as_task(device, name, unit, run) for name, (unit, run) in kernels.items()}
 
 
@@ -100,7 +108,7 @@ def supports(op: str, types: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
         if len({*found}) != 1:
             return False
         return found[0] in FLOATS or found[0] in cube.INTEGERS and op in ("mat_mul", "batch_matmul", "dense")
-    if op == "ub_fusion":
+    if op in ("ub_fusion", "overflow_status"):
         return True
     if op == "cast":
         return found[0] in _CASTS and attrs["dtype"] in _CASTS
@@ -109,6 +117,10 @@ def supports(op: str, types: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
     definition = find(op).definition
     if definition.moves:
         return not any(d.is_complex for d in found)
+    if op in attention.WRITTEN and attrs["p"]:
+        return False  # which weights are dropped, the host's random numbers say
+    if op == "gather_grad":
+        return found[0] in FLOATS
     if op == "sparse_softmax_cross_entropy_with_logits":
         return found[0] in FLOATS
     if op == "sum" and attrs["dtype"] not in (None, *REGISTERS):

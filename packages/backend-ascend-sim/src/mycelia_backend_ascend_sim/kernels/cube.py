@@ -39,17 +39,9 @@ def _half(task: Task, dtype: DType) -> bool:
     return dtype is dtypes.float16 or dtype is dtypes.float32 and narrow
 
 
-def matrix_product(task: Task, x: Operand, y: Operand, transpose_a: bool, transpose_b: bool) -> np.ndarray:
-    """The stack of products of the last two axes; integers of 8 bits give int32."""
-    if x.dtype in INTEGERS:
-        a, b = x.stored(), y.stored()
-    else:
-        a, b = x.cube_values("FRACTAL_NZ"), y.cube_values("FRACTAL_NZ")
-    a = a.swapaxes(-1, -2) if transpose_a else a
-    b = b.swapaxes(-1, -2) if transpose_b else b
-    if x.dtype in INTEGERS:
-        return arithmetic.integer_product(a, b)
-    half = _half(task, x.dtype)
+def products(task: Task, a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
+    """The products of a stack of matrices, of tensors of `dtype`; the axes before the last two broadcast."""
+    half = _half(task, dtype)
     if a.ndim == b.ndim == 2:
         return arithmetic.product(a, b, half=half)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -62,7 +54,14 @@ def matrix_product(task: Task, x: Operand, y: Operand, transpose_a: bool, transp
 
 
 def mat_mul_values(task: Task, x: Operand, y: Operand, *, transpose_a: bool, transpose_b: bool):
-    return matrix_product(task, x, y, transpose_a, transpose_b)
+    """The product of the last two axes as it lies in the accumulators; integers of 8 bits give int32."""
+    if x.dtype in INTEGERS:
+        a, b = x.stored(), y.stored()
+    else:
+        a, b = x.cube_values("FRACTAL_NZ"), y.cube_values("FRACTAL_NZ")
+    a = a.swapaxes(-1, -2) if transpose_a else a
+    b = b.swapaxes(-1, -2) if transpose_b else b
+    return arithmetic.integer_product(a, b) if x.dtype in INTEGERS else products(task, a, b, x.dtype)
 
 
 def _rows(x: Operand) -> int:

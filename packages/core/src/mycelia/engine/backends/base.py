@@ -303,6 +303,14 @@ class Backend:
 
     # ---- what it tells of its work
 
+    @property
+    def saturates(self) -> bool:
+        """Whether results beyond the range of their dtype are clamped now, so that an overflow shows in the
+        status (`read_overflow`, a kernel for the op `overflow_status`) and not in the values. Mixed precision
+        asks when a step is captured.
+        """
+        return False
+
     def last_task(self) -> TaskInfo | None:
         """The last kernel of the calling thread, None where the device does not count them."""
         return None

@@ -4,6 +4,7 @@ gradients overflow are left out (Micikevicius et al. 2018, "Mixed Precision Trai
 
 from __future__ import annotations
 
+from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.tensors.tensor import Parameter, Tensor
@@ -21,16 +22,20 @@ def positive_int(owner: str, name: str, value) -> int:
 
 
 def has_overflow(tensors):
-    """A bool Tensor: whether an element of the Tensors (nested in tuples and lists) is inf or nan."""
-    from mycelia.engine.ops import isfinite, logical_not, logical_or
+    """A bool Tensor: whether an element of the Tensors (nested in tuples and lists) is inf or nan.
 
-    found = None
-    for tensor in _flat(tensors):
+    On a device that saturates also whether anything overflowed since this was asked last.
+    """
+    from mycelia.engine.ops import isfinite, logical_not, logical_or
+    from mycelia.engine.ops.control_flow.device import overflow_status
+
+    found, members = None, list(_flat(tensors))
+    for tensor in members:
         bad = logical_not(isfinite(tensor).all())
         found = bad if found is None else logical_or(found, bad)
     if found is None:
         raise errors.value_error("all_finite", "there is no Tensor to look at")
-    return found
+    return logical_or(found, overflow_status(members)) if registry.target().backend.saturates else found
 
 
 def _flat(value):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from mycelia.engine.backends import registry
-from mycelia.engine.base import config, errors
+from mycelia.engine.base import config, dtypes, errors
 from mycelia.engine.ir.interpret import evaluate
+from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import same
 
@@ -56,6 +57,20 @@ def on_device(owner: str, tensor, name: str):
     """A copy of `tensor` on the device called `name`; gradients flow back. Errors: see `memory_of`."""
     memory_of(owner, name)
     return device_copy(tensor, device=name)
+
+
+@op(name="overflow_status", nondiff=True, effect=True, infer=lambda after: TensorType(dtypes.bool_, ()))
+def overflow_status(after: "tensors"):
+    """Whether the overflow status of the device is set, when `after` are computed; it is cleared.
+
+    False on devices that have none. Shapes: any -> [].  dtypes: any -> bool.
+    """
+    return np.zeros((), np.bool_)
+
+
+@overflow_status.samples
+def overflow_status(rand):
+    yield [rand(2, 3), rand(4)], dict(_value=False)  # what a device says depends on what it did before
 
 
 @op(name="subgraph", outputs=None, nondiff=True)
