@@ -35,7 +35,7 @@ def bowl(height: float, odd: bool = False) -> bytes:
 
 @pytest.fixture(scope="module", autouse=True)
 def runs(service, gallery):
-    shutil.copytree(TESTS / "fixtures" / "summary" / "landscape", gallery / "of mindspore 2")
+    shutil.copytree(TESTS / "fixtures" / "landscape", gallery / "of mindspore 2")
     flat = landscape([-1, 0, 1], [-1, 0, 1], [math.nan] * 9)
     for name, height in (("bowl", 1.0), ("deep bowl", 10.0)):
         many = [("landscape_[1, 9]", bowl(height, name == "bowl")), ("landscape_[9]", flat)]

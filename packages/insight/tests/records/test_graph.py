@@ -13,7 +13,8 @@ import pytest
 import mycelia as ms
 from mycelia import nn
 from mycelia.train.summary import SummaryRecord
-from mycelia_insight.records.graph import WINDOW
+from mycelia_insight.records.forward_graph import forward_graph
+from mycelia_insight.records.graph import WINDOW, Leaf, ScopeGraph
 from mycelia_insight.records.graph_files import of_ir, of_mindspore, of_tensorboard
 from mycelia_insight.records.lineage import dataset_graph
 from mycelia_insight.runs.graphs import Graphs, pipelines, sources
@@ -258,3 +259,29 @@ def test_files_of_graphs_and_links(tmp_path):
     with pytest.raises(ValueError):
         Graphs().get(run, "broken.pb")
     assert run.entries(Kind.GRAPH) is None
+
+
+def test_the_forward_part_has_no_gradients_optimizer_or_order():
+    """As MindInsight shows `mode=optimize`: what is read in an order is read from the parameter itself."""
+    def leaf(name, type, *inputs, kind="operator"):
+        return Leaf(name, type, name.rpartition("/")[0], kind, [(i, False) for i in inputs])
+
+    weight = "Default/net/w"
+    leaves = [
+        leaf("Default/net/Conv2D-op0", "Conv2D", 1, 6), leaf("Default/net/Load-op0", "Load", 5, 2),
+        leaf("Default/UpdateState-op0", "UpdateState", 7), leaf("Gradients/Default/net/Grad-op0", "Grad", 0),
+        leaf("Default/optimizer-SGD/SGD-op0", "SGD", 5, 3), leaf(weight, "Parameter", kind="parameter"),
+        leaf("Default/optimizer-SGD/x", "Parameter", kind="parameter"),
+        leaf("Default/optimizer-SGD/rate", "Parameter", kind="parameter"),
+        leaf("output", "Output", 4, 0, kind="output"),
+    ]  # fmt: skip
+    found = forward_graph(ScopeGraph("g", leaves))
+    assert {one.name: one.scope for one in found.leaves} == {
+        "Default/net/Conv2D-op0": "Default/net", "output": "", "Default/net/w": "Default/net",
+        "Default/optimizer-SGD/x": "Default/net",
+    }  # fmt: skip
+    inputs = {one.name: [found.leaves[i].name for i, _ in one.inputs] for one in found.leaves if one.inputs}
+    assert inputs == {
+        "Default/net/Conv2D-op0": ["Default/net/w", "Default/optimizer-SGD/x"],
+        "output": ["Default/net/Conv2D-op0"],
+    }

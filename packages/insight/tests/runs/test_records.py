@@ -74,7 +74,7 @@ def test_histograms_of_mindspore(run):
         assert [one.counts.sum() for one in decoded] == [expected["count"]] * len(found)
         edges, counts = histograms.shared(decoded)
         assert counts.sum(1) == pytest.approx([expected["count"]] * len(found))
-        assert counts.shape[1] == len(edges) - 1 == histograms._bucket_count(expected["count"], 30)
+        assert counts.shape[1] == len(edges) - 1 == histograms._shown_count(expected["count"])
 
 
 def test_tensors_of_mindspore(run):

@@ -57,7 +57,7 @@ def test_the_interface_of_mindinsight(service):
         (tree,) = tree["nodes"]
     assert tree["name"] == CONV and tree["type"] == "Conv2D"
     level = service.get(f"{asked}/single-node?train_id=./run1&name={quote(CONV)}")
-    scopes = []
+    scopes = [level["scope_name"]]
     while level.get("children"):
         level = level["children"]
         scopes.append(level["scope_name"])

@@ -22,7 +22,7 @@ from mycelia_insight.runs.library import Library  # noqa: E402
 from mycelia_insight.service.app import make_app  # noqa: E402
 from mycelia_insight.service.settings import Settings  # noqa: E402
 
-FIXTURE = HERE.parent / "fixtures" / "summary" / "landscape"
+FIXTURE = HERE.parent / "fixtures" / "landscape"
 OWN, OLD = "/api/v1", "/v1/mindinsight/datavisual/landscape"
 WAY = {3: (0.0, 1.0, 0.25), 9: (2.0, 0.0, 0.5)}
 
@@ -61,11 +61,11 @@ def test_mindinsights_interface_answers_as_mindinsight_did(client):
     intervals = client.get(f"{OLD}/intervals?train_id=./theirs").json()["intervals"]
     assert [one["value"] for one in intervals] == [[1, 5], [5, 8]]
     assert len({one["id"] for one in intervals}) == 2
-    asked = [("train_id", "./theirs"), ("train_id", "./gone"), ("train_id", "theirs"), ("train_id", "./none")]
+    asked = [("train_id", "./theirs"), ("train_id", "theirs"), ("train_id", "./none")]
     asked.append(("interval_id", intervals[0]["id"]))
     found, *refused = client.get(f"{OLD}/landscapes", asked).json()["landscapes"]
     assert refused == [
-        {"error_code": "50545005", "train_id": "./gone"}, {"error_code": "50540002", "train_id": "theirs"},
+        {"error_code": "50540002", "train_id": "theirs"},
         {"error_code": "50545017", "train_id": "./none"},
     ]  # fmt: skip
     assert found["points"]["z"][0][0] == 2.649376392364502 and found["points"]["x"][4] == 0.6164620518684387
@@ -79,6 +79,7 @@ def test_mindinsights_interface_answers_as_mindinsight_did(client):
     assert "path" not in final and final["metadata"]["decomposition"] == "Random"
     assert client.get(f"{OLD}/intervals?train_id=./none").json() == {"intervals": []}
     assert client.get(f"{OLD}/landscapes").json() == {"landscapes": []}
+    assert client.get(f"{OLD}/landscapes?train_id=./gone").json()["error_code"] == "50545005"
     assert client.get(f"{OLD}/intervals").json()["error_code"] == "50540003"
 
 

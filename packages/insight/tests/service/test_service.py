@@ -162,7 +162,7 @@ def test_own_and_compatible_interface(command):
     prefix = "/x/y/v1/mindinsight/datavisual"
     (job,) = command.get(f"{prefix}/train-jobs?offset=0&limit=10")["train_jobs"]
     assert (job["train_id"], job["summary_files"], job["lineage_files"]) == ("./run1", 1, 2)
-    assert job["plugins"]["scalar"] == ["loss_op/scalar", "loss/auto/scalar"]
+    assert job["plugins"]["scalar"] == ["loss/auto/scalar", "loss_op/scalar"]
     found = command.get(f"{prefix}/scalar/metadata?train_id=./run1&tag=loss/auto/scalar")["metadatas"]
     assert [value["step"] for value in found] == expected["steps"]
     status, text = command.refused(f"{prefix}/scalar/metadata?train_id=./nothing&tag=x")

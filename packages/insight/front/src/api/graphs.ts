@@ -67,9 +67,10 @@ export interface Match {
 export type Stage = { op_type?: string; children: Stage[]; [parameter: string]: unknown };
 
 export const graphs = async (run: string) => (await get<{ graphs: GraphRow[] }>(`${of(run)}/graphs`)).graphs;
-export const view = (run: string, graph: string, open: string[]) => get<View>(`${of(run)}/graphs/view`, { graph, open });
-export const node = (run: string, graph: string, name: string) => get<NodeInfo>(`${of(run)}/graphs/node`, { graph, name });
-export const search = (run: string, graph: string, text: string) => get<{ total: number; nodes: Match[] }>(`${of(run)}/graphs/search`, { graph, text, limit: 200 });
+// `forward`: without gradients and the optimizer.
+export const view = (run: string, graph: string, forward: boolean, open: string[]) => get<View>(`${of(run)}/graphs/view`, { graph, forward: String(forward), open });
+export const node = (run: string, graph: string, forward: boolean, name: string) => get<NodeInfo>(`${of(run)}/graphs/node`, { graph, forward: String(forward), name });
+export const search = (run: string, graph: string, forward: boolean, text: string) => get<{ total: number; nodes: Match[] }>(`${of(run)}/graphs/search`, { graph, forward: String(forward), text, limit: 200 });
 export const pipelines = async (run: string) => (await get<{ pipelines: { graph: Stage }[] }>(`${of(run)}/pipelines`)).pipelines;
 
 export const typeText = (one: Typed) => (one.dtype ?? "") + (one.shape ? `[${one.shape.map((n) => (n < 0 ? "?" : n)).join(", ")}]` : "");

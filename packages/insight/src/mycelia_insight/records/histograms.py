@@ -37,8 +37,11 @@ def decode(message: bytes, dialect: Dialect) -> Distribution:
     return _tensorboard(message) if first is None or first[1] == WIDE else _of_tensor(message)
 
 
-def of_values(values: np.ndarray) -> Distribution:
-    """Of a tensor's values, by the rule that SummaryRecord has for their number of buckets."""
+def of_values(values: np.ndarray, few: bool = False) -> Distribution:
+    """Of a tensor's values, by the rule that SummaryRecord has for their number of buckets.
+
+    few: by the one that MindInsight has for what it shows, at most 30.
+    """
     with np.errstate(invalid="ignore"):  # NaN that signal
         wide = values.reshape(-1).astype(np.float64)
     finite = wide[np.isfinite(wide)]
@@ -46,7 +49,7 @@ def of_values(values: np.ndarray) -> Distribution:
     if not finite.size:
         return Distribution(np.empty(0), np.empty(0), np.empty(0), *rest)
     low, high = float(finite.min()), float(finite.max())
-    edges = _edges(low, high, _bucket_count(finite.size, 90))
+    edges = _edges(low, high, _shown_count(finite.size) if few else _bucket_count(finite.size, 90))
     counts, _ = np.histogram(finite, edges)
     return Distribution(edges[:-1], edges[1:], counts.astype(np.float64), *rest)
 
@@ -62,7 +65,7 @@ def shared(found: Sequence[Distribution], bins: int = 0) -> tuple[np.ndarray, np
     low = min(float(one.left[one.counts > 0].min()) for one in held)
     high = max(float(one.right[one.counts > 0].max()) for one in held)
     most = max(int(min(one.counts.sum(), 1e9)) for one in held)
-    edges = _edges(low, high, bins or _bucket_count(most, _MOST_BUCKETS))
+    edges = _edges(low, high, bins or _shown_count(most))
     return edges, np.stack([_between(one, edges) for one in found])
 
 
@@ -102,6 +105,11 @@ def _bucket_count(n: int, most: int) -> int:
     if n <= 10:
         return 1 if n == 0 else 2 if n <= 5 else 3
     return min(most, n // 10 + 1) if n <= 880 else most
+
+
+def _shown_count(n: int) -> int:
+    """Of what is shown: about ten values in a bucket."""
+    return _bucket_count(n, 90) if n <= 10 else min(_MOST_BUCKETS, -(-n // 10) + 1)
 
 
 def _made(left: np.ndarray, right: np.ndarray, counts: np.ndarray, *rest: int) -> Distribution:

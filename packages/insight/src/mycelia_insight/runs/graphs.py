@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from mycelia_insight.records.forward_graph import forward_graph
 from mycelia_insight.records.graph import ScopeGraph
 from mycelia_insight.records.graph_files import of_ir, of_mindspore, of_tensorboard
 from mycelia_insight.records.lineage import dataset_graph
@@ -39,8 +40,10 @@ class Graphs:
         self._kept: OrderedDict[tuple, ScopeGraph] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, run: Run, id: str) -> ScopeGraph | None:
+    def get(self, run: Run, id: str, forward: bool = False) -> ScopeGraph | None:
         """The graph called `id`; "" for the last of the event files, or else the first file.
+
+        forward: without what trains it.
 
         None: there is none.  Errors: ValueError if it cannot be decoded; OSError.
         """
@@ -51,11 +54,12 @@ class Graphs:
         source = next((source for source in known if source.id == id), None)
         if source is None:
             return None
-        key = (run.id, source)
+        key = (run.id, source, forward)
         with self._lock:
             if key not in self._kept:
                 with _uncollected():
-                    self._kept[key] = _decode(run, source)
+                    found = _decode(run, source)
+                    self._kept[key] = forward_graph(found) if forward else found
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
@@ -67,6 +71,14 @@ def sources(run: Run) -> list[GraphSource]:
     entries = run.entries(Kind.GRAPH) or []
     found = [GraphSource(f"event-{i}", one.step, one.time, one.size) for i, one in enumerate(entries)]
     return found + sorted(_files(run.folder), key=lambda source: source.id)
+
+
+def graph_name(run: Run, source: GraphSource) -> str:
+    """How MindInsight calls a graph: by the file that it is in, whatever folder that lies in."""
+    if source.step is None:
+        return os.path.basename(source.id)
+    entry = (run.entries(Kind.GRAPH) or [])[int(source.id.removeprefix("event-"))]
+    return os.fsencode(os.path.basename(entry.source)).decode("utf-8", "backslashreplace")
 
 
 def pipelines(run: Run) -> list[dict]:

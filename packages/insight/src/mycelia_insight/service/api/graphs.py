@@ -12,14 +12,15 @@ from mycelia_insight.service.api.common import RUN, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
 _GRAPH = Parameter("graph", str, "id of a graph, as the list has it; the last of the event files", "")
+_FORWARD = Parameter("forward", bool, "whether gradients and the optimizer are left out", False)
 
 
 def add(table: Table, library: Library) -> None:
     """Add the endpoints to `table`."""
     graphs = Graphs()
 
-    def graph_of(name: str, id: str) -> ScopeGraph:
-        return _found(graphs, run_of(library, name), id)
+    def graph_of(name: str, id: str, forward: bool) -> ScopeGraph:
+        return _found(graphs, run_of(library, name), id, forward)
 
     @table.get("/runs/{run:path}/graphs", RUN)
     def graph_list(_request: Request, run: str) -> dict:
@@ -34,15 +35,16 @@ def add(table: Table, library: Library) -> None:
         "/runs/{run:path}/graphs/view",
         RUN,
         _GRAPH,
+        _FORWARD,
         Parameter("open", str, "names of scopes that are open", [], many=True),
     )
-    def graph_view(_request: Request, run: str, graph: str, open: list[str]) -> dict:
+    def graph_view(_request: Request, run: str, graph: str, forward: bool, open: list[str]) -> dict:
         """What is seen of a graph when some of its scopes are open.
 
         Nodes in the order of the tree, `parent` is the `id` of the open scope that holds one, 0 for none;
         edges between nodes that are not open, `count` is the number of edges that one stands for.
         """
-        found = graph_of(run, graph)
+        found = graph_of(run, graph, forward)
         seen, edges = found.view(open)
         parents = {found.branches[number].parent for number in seen}
         return {
@@ -62,22 +64,23 @@ def add(table: Table, library: Library) -> None:
         "/runs/{run:path}/graphs/search",
         RUN,
         _GRAPH,
+        _FORWARD,
         Parameter("text", str, "part of a name, whatever the case"),
         Parameter("limit", int, "the most nodes that are given", 1000, 1, 1000),
     )
-    def graph_search(_request: Request, run: str, graph: str, text: str, limit: int) -> dict:
+    def graph_search(_request: Request, run: str, graph: str, forward: bool, text: str, limit: int) -> dict:
         """Nodes and scopes whose names have a text in them, with the scopes that they lie in."""
-        found = graph_of(run, graph)
+        found = graph_of(run, graph, forward)
         numbers, total = found.search(text, limit)
         return {
             "total": total,
             "nodes": [{**_named(found, number), "path": found.path(number)} for number in numbers],
         }
 
-    @table.get("/runs/{run:path}/graphs/node", RUN, _GRAPH, Parameter("name", str, "name of a node"))
-    def graph_node(_request: Request, run: str, graph: str, name: str) -> dict:
+    @table.get("/runs/{run:path}/graphs/node", RUN, _GRAPH, _FORWARD, Parameter("name", str, "a name"))
+    def graph_node(_request: Request, run: str, graph: str, forward: bool, name: str) -> dict:
         """A node or scope: attributes, what it takes and who takes from it, 1000 of each at most."""
-        found = graph_of(run, graph)
+        found = graph_of(run, graph, forward)
         number = found.find(name)
         if not number:
             raise RequestError(404, f"the graph has no node {name[:200]!r}")
@@ -102,9 +105,9 @@ def add(table: Table, library: Library) -> None:
             raise RequestError(400, f"the pipeline cannot be read: {error}") from error
 
 
-def _found(graphs: Graphs, run: Run, id: str) -> ScopeGraph:
+def _found(graphs: Graphs, run: Run, id: str, forward: bool) -> ScopeGraph:
     try:
-        found = graphs.get(run, id)
+        found = graphs.get(run, id, forward)
     except (ValueError, OSError) as error:
         raise RequestError(400, f"graph {id[:200]!r} cannot be read: {error}") from error
     if found is None:

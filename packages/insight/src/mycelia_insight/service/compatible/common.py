@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -15,7 +16,7 @@ from mycelia_insight.records.wire import Broken
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Entry, Run
-from mycelia_insight.service.endpoints import json
+from mycelia_insight.service.endpoints import RequestError, body_of, json
 
 
 class Refused(Exception):
@@ -59,6 +60,15 @@ async def answer(ask: Callable[[], Awaitable[Any]]) -> Response:
         return Refused(400, "50540002", f"Invalid parameter value. Detail: {error}.").answer
 
 
+async def body_or_refused(request: Request) -> Any:
+    """The body of a request, of JSON; {} if there is none.  Errors: Refused."""
+    try:
+        found = await body_of(request)
+    except RequestError as error:
+        raise Refused(400, "50540002", "Invalid parameter value. Json data parse failed.") from error
+    return {} if found is None else found
+
+
 def need(request: Request, name: str) -> str:
     """A parameter of the query that must be there.  Errors: Refused."""
     value = request.query_params.get(name)
@@ -70,14 +80,24 @@ def need(request: Request, name: str) -> str:
 def whole(request: Request, name: str, default: int, low: int, high: int) -> int:
     """A whole number of the query.  Errors: Refused."""
     text = request.query_params.get(name, str(default))
-    if not text.isdecimal() or not low <= int(text) <= high:
+    if not (text.isascii() and text.removeprefix("-").isdecimal()):
+        raise Refused(400, "50540001", f"Invalid parameter type. '{name}' expect Integer type.")
+    if len(text) > 20 or not low <= int(text) <= high:
         raise Refused(400, "50540002", f"Invalid parameter value. '{name}' should be in [{low}, {high}].")
     return int(text)
+
+
+def kept(steps: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Places of those that MindInsight keeps: what comes again at an earlier or the same step replaces."""
+    steps = np.asarray(steps, np.int64)
+    least = np.minimum.accumulate(steps[::-1])[::-1]  # of what comes from there on
+    return np.flatnonzero(np.append(steps[:-1] < least[1:], True)[: len(steps)])
 
 
 def values_of(run: Run, kind: Kind, tag: str, code: str) -> list[Entry]:
     """Values of a tag, with or without the kind at its end.  Errors: Refused with `code`."""
     try:
-        return entries(run, kind, tag.removesuffix(f"/{kind.name.lower()}"))
+        found = entries(run, kind, tag.removesuffix(f"/{kind.name.lower()}"))
+        return [found[i] for i in kept([one.step for one in found])]
     except Missing:
         raise Refused(400, code, f"{kind.name.capitalize()} is not exist. Detail: {tag}") from None

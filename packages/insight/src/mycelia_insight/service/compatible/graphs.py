@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 from mycelia_insight.records.graph import End, ScopeGraph
-from mycelia_insight.runs.graphs import Graphs, sources
+from mycelia_insight.runs.graphs import Graphs, graph_name, sources
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run
 from mycelia_insight.service.compatible.common import Refused, need, route, run_of, whole
@@ -26,7 +26,8 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         run, mode = run_of(library, request), request.query_params.get("mode", "normal")
         if mode not in _MODES:
             raise Refused(400, "50540002", f"Invalid parameter value. 'mode' must be one of {list(_MODES)}.")
-        return _found(graphs, run, request.query_params.get("tag", ""))
+        tag = request.query_params.get("tag", "").removesuffix(" (optimized)")
+        return _found(graphs, run, tag, mode == "optimize")
 
     def nodes(request: Request) -> dict:
         graph = graph_of(request)
@@ -43,12 +44,11 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         graph = graph_of(request)
         number = _number(graph, need(request, "name"))
         answer: dict[str, Any] = {}
-        inner: dict[str, Any] = answer
+        inner = answer
         for scope in ["", *graph.path(number)]:
-            inner["children"] = {
-                "nodes": [_node(graph, child) for child in graph.branches[_number(graph, scope)].children],
-                "scope_name": scope,
-                "children": {},
+            children = graph.branches[_number(graph, scope)].children
+            inner |= {
+                "nodes": [_node(graph, child) for child in children], "scope_name": scope, "children": {}
             }
             inner = inner["children"]
         return answer
@@ -65,14 +65,17 @@ def routes(library: Library) -> Sequence[BaseRoute]:
     ]
 
 
-def _found(graphs: Graphs, run: Run, tag: str) -> ScopeGraph:
-    id = tag if tag in {source.id for source in sources(run)} else ""
+def _found(graphs: Graphs, run: Run, tag: str, optimized: bool) -> ScopeGraph:
+    names = {graph_name(run, source): source.id for source in sources(run)}
+    if tag and tag not in names:
+        raise Refused(400, "5054500C", "Graph is not exist.")
+    id = names.get(tag, "")
     try:
-        found = graphs.get(run, id)
+        found = graphs.get(run, id, optimized)
     except (ValueError, OSError) as error:
         raise Refused(400, "50540002", f"The graph cannot be read. Detail: {error}") from error
     if found is None:
-        raise Refused(400, "50545009", "Can not find any graph data in the train job.")
+        raise Refused(400, "5054500C", "Graph is not exist.")
     return found
 
 
@@ -106,10 +109,10 @@ def _node(graph: ScopeGraph, number: int) -> dict:
 def _edge(graph: ScopeGraph, end: End) -> dict:
     leaf = graph.leaves[end[0]]
     return {
-        "data_type": leaf.dtype,
+        "data_type": f"DT_TENSOR[DT_{leaf.dtype.upper()}]" if leaf.shape is not None else "DT_UNDEFINED",
         "edge_type": "control" if end[1] else "data",
         "independent_layout": False,
-        "shape": list(leaf.shape or ()),
+        "shape": [] if leaf.shape is None else [list(leaf.shape)],
     }
 
 

@@ -31,7 +31,7 @@ def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
             "train_id": request.query_params["train_id"],
             "tag": tag,
             "histograms": [
-                {"step": one.step, "wall_time": one.time, "buckets": buckets(edges, row)}
+                {"step": one.step, "wall_time": one.time, "buckets": buckets(edges, np.ceil(row))}
                 for one, row in zip(chosen, counts, strict=True)
             ],
         }

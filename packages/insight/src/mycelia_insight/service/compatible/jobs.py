@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from starlette.requests import Request
-from starlette.routing import BaseRoute
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
+from mycelia_insight.runs.graphs import graph_name, sources
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run
-from mycelia_insight.service.compatible.common import Refused, need, route, run_of, whole
+from mycelia_insight.service.compatible.common import (
+    Refused,
+    answer,
+    body_or_refused,
+    need,
+    route,
+    run_of,
+    whole,
+)
 
 _PLUGINS = {
     Kind.GRAPH: "graph", Kind.HISTOGRAM: "histogram", Kind.IMAGE: "image", Kind.SCALAR: "scalar",
     Kind.TENSOR: "tensor", Kind.LANDSCAPE: "loss_landscape",
 }  # fmt: skip
+_KNOWN = ("graph", "optimized_graph", *list(_PLUGINS.values())[1:])
 _MOST_RUNS = 999
 
 
@@ -28,7 +41,7 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         rows = sorted((_job(run) for run in library.runs()), key=lambda job: job["update_time"], reverse=True)
         return {
             "load_status": "loaded" if library.loaded else "loading",
-            "name": library.base,
+            "name": os.path.basename(library.base),
             "total": len(rows),
             "train_jobs": rows[offset * limit : (offset + 1) * limit],
         }
@@ -37,13 +50,16 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         return {"plugins": _plugins(run_of(library, request))}
 
     def single_job(request: Request) -> dict:
-        run, plugin = run_of(library, request), need(request, "plugin_name")
-        known = _plugins(run)
-        if plugin not in known:
+        plugin = need(request, "plugin_name")
+        if plugin not in _KNOWN:
             raise Refused(
-                400, "50540002", f"Invalid parameter value. 'plugin_name' must be one of {sorted(known)}."
+                400, "5054500B", f"Plugin is not available. Detail: {plugin[:80]} is unknown."
             )
-        return {"train_jobs": [{"id": run.id, "name": run.id, "tags": known[plugin]}]}
+        run = run_of(library, request)
+        return {"train_jobs": [{"id": run.id, "name": run.id, "tags": _plugins(run)[plugin]}]}
+
+    async def caches(request: Request) -> Response:
+        return await answer(lambda: _cached(library, request))
 
     def ui_config(_request: Request) -> dict:
         return {"enable_debugger": False}
@@ -53,18 +69,29 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         route("/datavisual/train-jobs", train_jobs),
         route("/datavisual/plugins", plugins),
         route("/datavisual/single-job", single_job),
+        Route("/datavisual/train-job-caches", caches, methods=["POST"]),
     ]
 
 
 def _plugins(run: Run) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {
-        name: [] for name in ("graph", "optimized_graph", *list(_PLUGINS.values())[1:])
-    }
+    found: dict[str, list[str]] = {name: [] for name in _KNOWN}
     for tag in run.tags():
-        if tag.kind in _PLUGINS:
-            plugin = _PLUGINS[tag.kind]
-            found[plugin].append(f"{tag.name}/{plugin}" if tag.name else run.id)
-    return found
+        if tag.kind in _PLUGINS and tag.kind != Kind.GRAPH:
+            found[_PLUGINS[tag.kind]].append(f"{tag.name}/{_PLUGINS[tag.kind]}")
+    found["graph"] = sorted({graph_name(run, source) for source in sources(run)})
+    found["optimized_graph"] = [f"{name} (optimized)" for name in found["graph"]]
+    return {plugin: sorted(names) for plugin, names in found.items()}
+
+
+async def _cached(library: Library, request: Request) -> dict:
+    """Runs are always read; those that are not there are left out."""
+    body: Any = await body_or_refused(request)
+    if not isinstance(body, dict) or not body.get("train_ids") and body.get("train_ids") != []:
+        raise Refused(400, "50540003", "Param missing. 'train_ids' is required.")
+    if not isinstance(body["train_ids"], list):
+        raise Refused(400, "50540001", "Invalid parameter type. 'train_ids' expect <class 'list'> type.")
+    known = [id for id in body["train_ids"] if isinstance(id, str) and library.get(id)]
+    return {"cache_result": [{"train_id": id, "cache_status": "CACHED"} for id in known]}
 
 
 def _job(run: Run) -> dict:
@@ -83,9 +110,9 @@ def _job(run: Run) -> dict:
         "update_time": text(max((tag.last_time for tag in tags), default=0)),
         "cache_status": "CACHED",
         "dump_dir": None,
-        "profiler_dir": "",
+        "profiler_dir": None,
         "profiler_type": "",
-        "graph_files": 0,
+        "graph_files": sum(source.step is None for source in sources(run)),
         "summary_files": run.file_count(lineage=False),
         "lineage_files": run.file_count(lineage=True),
         "is_integrity": not run.broken(),

@@ -14,9 +14,9 @@ from mycelia_insight.records.reading import entries, message, turn
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Entry, Run
-from mycelia_insight.service.compatible.common import need, route, run_of
+from mycelia_insight.service.compatible.common import need, route, run_by_id, run_of
 
-_WRONG_ID, _NO_RUN, _NO_LANDSCAPE = "50540002", "50545005", "50545017"
+_WRONG_ID, _NO_LANDSCAPE = "50540002", "50545017"
 
 
 def routes(library: Library) -> Sequence[BaseRoute]:
@@ -44,12 +44,10 @@ def routes(library: Library) -> Sequence[BaseRoute]:
 
 
 def _landscape(library: Library, id: str, type: str, interval: str) -> dict:
-    """The landscape that is asked for, or the code of what is wrong: others are answered all the same."""
+    """The landscape that is asked for, or the code of what is missing.  Errors: Refused for no such run."""
     if not id.startswith("./"):
         return {"error_code": _WRONG_ID, "train_id": id}
-    run = library.get(id)
-    if run is None:
-        return {"error_code": _NO_RUN, "train_id": id}
+    run = run_by_id(library, id)
     for entry, about in _all(run):
         if type == "final" and about.is_final or type == "interval" and _id(about) == interval:
             with turn:

@@ -16,8 +16,15 @@ from starlette.routing import BaseRoute, Route
 from mycelia_insight.runs import importance
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.lineages import FIELDS, METRIC, USER
-from mycelia_insight.service.compatible.common import Refused, answer, need, route, run_by_id, run_of
-from mycelia_insight.service.endpoints import RequestError, body_of
+from mycelia_insight.service.compatible.common import (
+    Refused,
+    answer,
+    body_or_refused,
+    need,
+    route,
+    run_by_id,
+    run_of,
+)
 
 _NAMES = {"summary_dir", "dataset_mark", *FIELDS}
 _TEXTS = {
@@ -78,14 +85,14 @@ def routes(library: Library) -> Sequence[BaseRoute]:
     async def lineages(request: Request) -> Response:
         async def ask() -> Any:
             if request.method == "PUT":
-                return await run_in_threadpool(change, request, await _body(request))
-            return await run_in_threadpool(search, await _body(request))
+                return await run_in_threadpool(change, request, await body_or_refused(request))
+            return await run_in_threadpool(search, await body_or_refused(request))
 
         return await answer(ask)
 
     async def optimizer(request: Request) -> Response:
         async def ask() -> Any:
-            return await run_in_threadpool(targets, await _body(request))
+            return await run_in_threadpool(targets, await body_or_refused(request))
 
         return await answer(ask)
 
@@ -94,14 +101,6 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         Route("/optimizer/targets/search", optimizer, methods=["POST"]),
         route("/datasets/dataset_graph", dataset_graph),
     ]
-
-
-async def _body(request: Request) -> Any:
-    try:
-        found = await body_of(request)
-    except RequestError as error:
-        raise _value("Json data parse failed.") from error
-    return {} if found is None else found
 
 
 def _value(text: str) -> Refused:

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute
 
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
-from mycelia_insight.runs.run import Run
-from mycelia_insight.service.compatible.common import Refused, need, route, run_by_id, run_of
+from mycelia_insight.runs.run import Run, Tag
+from mycelia_insight.service.compatible.common import Refused, kept, need, route, run_of
 from mycelia_insight.service.settings import Settings
 
 _OF_COLUMN = 4  # points of a column that are finite: the first, last, least and greatest
@@ -27,9 +27,10 @@ def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
     def scalars(request: Request) -> dict:
         found = []
         for id in request.query_params.getlist("train_id"):
-            run = run_by_id(library, id)
+            run = library.get(id)
             for tag in request.query_params.getlist("tag"):
-                found.append({"train_id": id, "tag": tag, "values": _values(run, tag, most)})
+                if run is not None and _known(run, tag):  # others are left out, as in MindInsight
+                    found.append({"train_id": id, "tag": tag, "values": _values(run, tag, most)})
         return {"scalars": found}
 
     return [
@@ -38,10 +39,14 @@ def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
     ]
 
 
+def _known(run: Run, tag: str) -> Tag | None:
+    name = tag.removesuffix("/scalar")
+    return next((one for one in run.tags() if one.kind == Kind.SCALAR and one.name == name), None)
+
+
 def _values(run: Run, tag: str, most: int) -> list[dict]:
     """About `most` points, those that a drawing needs, if there are more; 0: all."""
-    name = tag.removesuffix("/scalar")
-    known = next((one for one in run.tags() if one.kind == Kind.SCALAR and one.name == name), None)
+    name, known = tag.removesuffix("/scalar"), _known(run, tag)
     if known is None:
         raise Refused(400, "5054500E", f"Scalar is not exist. Detail: {tag}")
     if most and known.count > most:
@@ -51,7 +56,10 @@ def _values(run: Run, tag: str, most: int) -> list[dict]:
         points = run.points(name)
     if points is None:
         raise Refused(400, "5054500E", f"Scalar is not exist. Detail: {tag}")
-    columns = zip(points.times.tolist(), points.steps.tolist(), points.values.tolist(), strict=True)
+    some = kept(points.steps)
+    columns = zip(
+        points.times[some].tolist(), points.steps[some].tolist(), points.values[some].tolist(), strict=True
+    )
     return [
         {"wall_time": time, "step": step, "value": value if math.isfinite(value) else None}
         for time, step, value in columns

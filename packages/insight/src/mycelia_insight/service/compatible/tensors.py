@@ -35,7 +35,11 @@ def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
                 400, "50540002", f"Invalid parameter value. 'detail' should be in {list(_DETAILS)}."
             )
         if detail == "data":
-            need(request, "step"), need(request, "dims")
+            need(request, "step")
+            dims = need(request, "dims").strip()  # looked at before steps are
+            if not (dims.startswith("[") and dims.endswith("]")) or dims.count(":") > 2:
+                text = "Invalid parameter value. 'dims' must be [i, a:b, :], with two ranges at most."
+                raise Refused(400, "50540002", text)
         found = []
         for id in request.query_params.getlist("train_id"):
             run = run_by_id(library, id)
@@ -48,6 +52,8 @@ def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
                         _value(run, one, detail, request.query_params.get("dims", ""), most_cells)
                         for one in spread(entries, most_steps)
                     ]
+                if detail == "histogram":
+                    _share_buckets(values)
                 found.append({"train_id": id, "tag": tag, "values": values})
         return {"tensors": found}
 
@@ -63,7 +69,7 @@ def _at(entries: list[Entry], step: int) -> Entry:
 
 def _value(run: Run, entry: Entry, detail: str, dims: str, most_cells: int) -> dict:
     found = tensors.decode(message(run, entry), entry.dialect)
-    value: dict = {"dims": list(found.values.shape), "data_type": found.dtype.upper()}
+    value: dict = {"dims": list(found.values.shape), "data_type": f"DT_{found.dtype.upper()}"}
     part = found.values
     if detail == "data":
         try:
@@ -78,9 +84,7 @@ def _value(run: Run, entry: Entry, detail: str, dims: str, most_cells: int) -> d
             )
         value["data"] = _cells(part)
     elif detail == "histogram":
-        one = histograms.of_values(part)
-        edges = np.append(one.left, one.right[-1:])
-        value["histogram_buckets"] = buckets(edges, one.counts) if len(one.counts) else []
+        value["histogram_buckets"] = histograms.of_values(part, few=True)
     overall = tensors.statistics(found.values)
     own = overall if part is found.values else tensors.statistics(part)
     value["statistics"] = {
@@ -88,6 +92,15 @@ def _value(run: Run, entry: Entry, detail: str, dims: str, most_cells: int) -> d
         **{f"overall_{name}": count for name, count in overall.items()},
     }
     return {"step": entry.step, "wall_time": entry.time, "value": value}
+
+
+def _share_buckets(values: list[dict]) -> None:
+    """Puts buckets that all steps share in place of each step's own."""
+    own = [one["value"].pop("histogram_buckets") for one in values]
+    edges, counts = histograms.shared(own)
+    for one, distribution, row in zip(values, own, counts, strict=True):
+        held = distribution.counts.size > 0
+        one["value"]["histogram_buckets"] = buckets(edges, np.ceil(row)) if held else []
 
 
 def _cells(part: np.ndarray):
