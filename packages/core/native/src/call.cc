@@ -270,6 +270,14 @@ PyObject* finish(Op* op, Plan* plan, const int32_t* counts, PyObject* const* inp
   return tuple;
 }
 
+// The call as interceptors get it.
+PyObject* call_slowly(Op* op, const Call& c) {
+  OwnedRef inputs(pack_tuple(c.slot, op->n_params)), attrs(pack_tuple(c.slot + op->n_params, op->n_attrs));
+  if (!inputs || !attrs) return nullptr;
+  PyObject* args[3] = {reinterpret_cast<PyObject*>(op), inputs.p, attrs.p};
+  return PyObject_Vectorcall(hooks.slow_call, args, 3, nullptr);
+}
+
 PyObject* execute(Op* op, Call* c) {
   KeyBuilder key;
   if (op->n_params && op->param_kind[0] == kListParam) key.add(kTagList | c->count[0]);
@@ -287,12 +295,17 @@ PyObject* execute(Op* op, Call* c) {
     Py_INCREF(plan);
   } else {
     const std::vector<int64_t> words = key.words;  // resolving calls other ops
+    const uint32_t before = mode;
     OwnedRef attrs(pack_tuple(c->slot + op->n_params, op->n_attrs));
     if (!attrs) return nullptr;
     plan = resolve(op, c, attrs.p);
     if (!plan || !insert_plan(op, words, hash, attrs.p, plan)) {
       Py_XDECREF(plan);
       return nullptr;
+    }
+    if (!before && mode) {  // this is the first op of all, and who watches from the beginning has come with it
+      Py_DECREF(plan);
+      return call_slowly(op, *c);
     }
   }
   OwnedRef keep(reinterpret_cast<PyObject*>(plan));
@@ -314,12 +327,7 @@ PyObject* execute(Op* op, Call* c) {
 PyObject* call(Op* op, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   Call c;
   if (!bind_arguments(op, &c, args, PyVectorcall_NARGS(nargsf), kwnames)) return nullptr;
-  if (mode) {
-    OwnedRef inputs(pack_tuple(c.slot, op->n_params)), attrs(pack_tuple(c.slot + op->n_params, op->n_attrs));
-    if (!inputs || !attrs) return nullptr;
-    PyObject* a[3] = {reinterpret_cast<PyObject*>(op), inputs.p, attrs.p};
-    return PyObject_Vectorcall(hooks.slow_call, a, 3, nullptr);
-  }
+  if (mode) return call_slowly(op, c);
   if (!flatten(op, &c)) return nullptr;
   return execute(op, &c);
 }

@@ -4,7 +4,7 @@ __all__ = [
     "HOOK_API", "mycelia_backends", "mycelia_begin", "mycelia_callbacks", "mycelia_communicator",
     "mycelia_compat_packages", "mycelia_dashboards", "mycelia_dataset_cache", "mycelia_exporters",
     "mycelia_importers", "mycelia_kernel_library", "mycelia_kernels", "mycelia_observers", "mycelia_ops",
-    "mycelia_passes", "mycelia_servable_loaders", "mycelia_summary_sink",
+    "mycelia_passes", "mycelia_recorder", "mycelia_servable_loaders", "mycelia_summary_sink",
 ]
 
 HOOK_API: int
@@ -50,6 +50,9 @@ def mycelia_ops() -> None:
 
 def mycelia_passes(pipeline, stage, backend) -> None:
     """Append or insert compile passes: `pipeline` is the list of one `stage` ("optimize", "lower"), to be changed in place."""
+
+def mycelia_recorder() -> None:
+    """Called when a setting of the run recorder changes: `env_config_path`, `rdr_enable`, `rdr_mode` or `rdr_path`. What it raises is what the change raises, and the setting stays as it was."""
 
 def mycelia_servable_loaders() -> None:
     """Return a dict from model format to a loader, for Serving."""

@@ -9,10 +9,22 @@ HOOK_API = 1
 
 @hookimpl
 def mycelia_begin(compiling: bool) -> None:
-    """The data dump that the environment asks for."""
+    """The data dump and the run recorder that settings ask for."""
     from mycelia.engine.base import settings
+
+    if settings.get("rdr_enable") or settings.get("env_config_path"):
+        mycelia_recorder()
 
     if settings.get("dump_config"):
         from mycelia.debug.dump import start
 
         start(compiling)
+
+
+@hookimpl
+def mycelia_recorder() -> None:
+    """The run recorder follows its settings."""
+    from mycelia.debug import recorder
+    from mycelia.engine.base import settings
+
+    recorder.follow(settings.get("env_config_path"))

@@ -377,7 +377,7 @@ def test_the_run_recorder_writes_at_the_first_error(tmp_path):
         with pytest.raises(IndexError):
             pick_rows(Tensor([1.0, 2.0]), Tensor([5]))
     names = sorted(path.name.split(".")[0] for path in written.iterdir())
-    assert {"PIPELINE", "README", "RUNTIME_FRAMEWORK", "SESSION"} == set(names)
+    assert {"PIPELINE", "README", "RUNTIME_FRAMEWORK", "SESSION", "DEBUG", "first_bad"} == set(names)
     assert "IndexError" in (written / "README.txt").read_text()
     graph = next(p for p in written.iterdir() if p.suffix == ".ir" and "pick_rows" in p.name)
     assert "gather" in ir_text.to_text(ir_text.parse(graph.read_text(), find))

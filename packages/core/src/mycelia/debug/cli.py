@@ -1,4 +1,4 @@
-"""The command `mycelia-debug`: what a dump holds, and why values in it are not finite."""
+"""The command `mycelia-debug`: what a dump or a record holds, and what went wrong first."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
+from mycelia.debug.reading.records import Record, read_records
 from mycelia.engine.base import errors
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
@@ -21,7 +22,8 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_com
 @app.command()
 def report(
     folder: Annotated[
-        Path, typer.Argument(exists=True, file_okay=False, help="A dump: the folder `path`, or rank_N.")
+        Path,
+        typer.Argument(exists=True, file_okay=False, help="A dump or a record: its `path`, or rank_N."),
     ],
     iteration: Annotated[int | None, typer.Option(min=0, help="Look at this iteration alone.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many operators to show.")] = 10,
@@ -30,8 +32,14 @@ def report(
         bool, typer.Option("--fail", help="Exit with status 3 if a value is not finite.")
     ] = False,
 ) -> None:
-    """Tell what a data dump holds, and the operator that made the first value that is not finite."""
+    """Tell what a data dump holds, and the operator that made the first value that is not finite; or what the
+    run recorder left of a run that failed.
+    """
     try:
+        records = read_records(folder)
+        if records:
+            _show_records(records, as_json)
+            return
         dump = Dump(folder)
         found = trace_nonfinite(dump, iteration)
     except errors.MyceliaError as error:
@@ -43,6 +51,20 @@ def report(
         _show(dump, found, limit)
     if fail and found:
         raise typer.Exit(3)
+
+
+def _show_records(records: list[Record], as_json: bool) -> None:
+    if as_json:
+        found = [record.as_dict() for record in records]
+        typer.echo(json.dumps(found[0] if len(found) == 1 else found, indent=2))
+        return
+    for record in records:
+        typer.echo(f"{record.folder}: record of rank {record.rank}")
+        for text in record.running:
+            typer.echo(f"A process was killed. What it did at last: {text}")
+        for text in record.faults:
+            typer.echo(text.rstrip())
+        typer.echo(record.readme.rstrip())
 
 
 def _as_json(dump: Dump, found: list[NonFinite]) -> dict:

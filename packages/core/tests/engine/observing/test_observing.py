@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -292,3 +296,15 @@ def test_classes_can_be_left_out_of_scopes(watched):
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE, reserve_class_name_in_scope=True)
     assert observer.names()[0] == "Default/network/_backbone/layers/0/Dense-op0"
+
+
+def test_the_first_operator_of_a_process_is_seen_by_who_comes_with_it(tmp_path):
+    """A dump that the environment asks for begins with the first operator, and has it."""
+    settings = tmp_path / "dump.json"
+    common = {"path": str(tmp_path / "dump")}
+    settings.write_text(json.dumps({"common_dump_settings": common, "e2e_dump_settings": {"enable": True}}))
+    script = "import mycelia as ms\nfor op in (ms.ops.exp, ms.ops.relu): op(ms.Tensor([1.0]))"
+    env = {**os.environ, "MYCELIA_DUMP_CONFIG": str(settings)}
+    subprocess.run([sys.executable, "-c", script], env=env, check=True)
+    kinds = {path.name.split(".")[0] for path in (tmp_path / "dump").rglob("*.npy")}
+    assert kinds == {"Exp", "ReLU"}

@@ -77,6 +77,13 @@ def mycelia_begin(compiling):
 
 
 @hookspec
+def mycelia_recorder():
+    """Called when a setting of the run recorder changes: `env_config_path`, `rdr_enable`, `rdr_mode` or
+    `rdr_path`. What it raises is what the change raises, and the setting stays as it was.
+    """
+
+
+@hookspec
 def mycelia_observers(program):
     """Return observers to attach to a compiled `program`; none leaves its fast loop untouched.
 

@@ -37,7 +37,7 @@ SUBMODULES: dict[str, tuple[str, ...]] = {
     "PYNATIVE": ("mycelia.engine.autodiff",),
     "EXPRESS": ("mycelia.io",),
     "MD": ("mycelia.dataset",),
-    "DEBUG": ("mycelia.engine.ops.control_flow.debug", "mycelia.engine.compile.recorder"),
+    "DEBUG": ("mycelia.debug", "mycelia.engine.observing", "mycelia.engine.ops.control_flow.debug"),
     "PROFILER": ("mycelia.profiler",),
     "PARALLEL": ("mycelia.parallel",),
     "UTILS": ("mycelia.engine.base.plugins",),

@@ -252,8 +252,8 @@ SETTINGS: dict[str, Setting] = {
            doc="Directory with ca.pem, cert.pem and key.pem for cache servers that ask for certificates."),
         _s("env_config_path", "", env="MYCELIA_ENV_CONFIG_PATH", check=_existing_file,
            doc="JSON file that switches the run recorder on, `{'rdr': {'enable': true, 'mode': 1, 'path': "
-               "'/absolute'}}`: graphs, orders and memory plans are written at the first error of a compiled "
-               "function, in mode 2 also at the end."),
+               "'/absolute'}}`: graphs, memory plans and the last operators are written when a run fails, in "
+               "mode 2 also at its end."),
         _s("rdr_enable", False, env="MS_RDR_ENABLE", in_context=False,
            doc="Whether the run recorder is on; goes before the file of `env_config_path`."),
         _s("rdr_mode", 1, env="MS_RDR_MODE", choices=(1, 2), in_context=False,

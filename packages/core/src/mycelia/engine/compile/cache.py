@@ -21,7 +21,7 @@ from mycelia.engine.base import config, log, plugins
 from mycelia.engine.capture import cache_invalidation, unsupported
 from mycelia.engine.capture.outside import OutsideChange
 from mycelia.engine.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
-from mycelia.engine.compile import clock, recorder
+from mycelia.engine.compile import clock, failures
 from mycelia.engine.compile.compiled import Compiled
 from mycelia.engine.compile.dynamic_shapes import open_axes
 from mycelia.engine.compile.frontend import (
@@ -203,7 +203,7 @@ class Cache:
                 try:
                     member = self.made(family, shapes, args, kwargs, declared)
                 except Exception as error:
-                    recorder.failed(error)
+                    failures.failed(error)
                     raise
             if member.run is not None:
                 options = self.options

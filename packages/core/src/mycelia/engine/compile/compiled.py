@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia.engine import _C
-from mycelia.engine.compile import clock, differentiate, executable, recorder
+from mycelia.engine.compile import clock, differentiate, executable, failures
 from mycelia.engine.compile.differentiate import Differentiable
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import NOTHING, with_asked, without_folding
@@ -43,7 +43,7 @@ class Compiled:
         self.program: _C.Program | None = None
         self.frozen: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
         self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
-        recorder.compiled.add(self)
+        failures.compiled.add(self)
         self.asked = NOTHING  # its own choice of algorithms and passes, see `passes.with_asked`
 
     def __call__(self, tensors: list[Tensor]) -> Any:
@@ -65,7 +65,7 @@ class Compiled:
         except Exception as error:
             if self.gives_up_folding(error):
                 return self(tensors)
-            recorder.failed(error)
+            failures.failed(error, self, tensors)
             raise
 
     def run_watched(self, tensors: list[Tensor]) -> tuple[Any] | None:
@@ -80,7 +80,7 @@ class Compiled:
         try:
             return (self.build(graphs.run_watched(run, watching, self.updates, self.count)),)
         except Exception as error:
-            recorder.failed(error)
+            failures.failed(error, self, tensors)
             raise
 
     def arrange(self) -> None:

@@ -25,7 +25,7 @@ from mycelia.engine.capture.trace import (
     number_tensor,
     type_of,
 )
-from mycelia.engine.compile import clock, differentiate, disk_cache, executable, recorder
+from mycelia.engine.compile import clock, differentiate, disk_cache, executable, failures
 from mycelia.engine.compile.compiled import Compiled, arranged
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
@@ -229,7 +229,7 @@ class Resized(Compiled):
             if self.gives_up_folding(error):
                 self._concrete = None
                 return self(tensors)
-            recorder.failed(error)
+            failures.failed(error, self, tensors)
             raise
 
     def prepare(self) -> _C.Program | None:

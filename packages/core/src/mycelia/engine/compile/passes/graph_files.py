@@ -7,6 +7,7 @@ import os
 import re
 
 from mycelia.engine.base import config
+from mycelia.engine.compile import failures
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.text import to_dot, to_text
 
@@ -27,6 +28,7 @@ class GraphFiles:
         self.prefix = ""
 
     def write(self, stage: str) -> None:
+        failures.staged(stage, self.graph)
         if self.directory is None or (self.level == 1 and stage not in _MAIN_STAGES):
             return
         if not self.prefix:

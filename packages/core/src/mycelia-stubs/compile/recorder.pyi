@@ -1,2 +1,0 @@
-# Written by tools/gen_stubs.py.
-from mycelia.engine.compile.recorder import *
