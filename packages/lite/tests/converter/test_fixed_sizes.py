@@ -158,3 +158,32 @@ def test_places_that_follow_from_a_size(tmp_path, name):
     run(X)
     with pytest.raises(RuntimeError, match=REFUSED[name][0].op_type):
         run(np.zeros((2, 5, 6), np.float32))
+
+
+SLICED = {  # what stands in front of or behind slices that the optimiser moves, joins or turns
+    "sum": [node("Add", "x w", "a"), node("Slice", "a zero two one", "y")],
+    "function": [node("Tanh", "x", "a"), node("Slice", "a zero two one", "y")],
+    "softmax": [node("Softmax", "x", "a", axis=-1), node("Slice", "a zero two one", "y")],
+    "transpose": [node("Transpose", "x", "a", perm=[1, 0, 2]), node("Slice", "a zero two zero", "y")],
+    "product": [node("MatMul", "x k", "a"), node("Slice", "a zero two one", "y")],
+    "between transposes": [
+        node("Transpose", "x", "a", perm=[0, 2, 1]), node("Slice", "a zero two one", "b"),
+        node("Transpose", "b", "y", perm=[0, 2, 1]),
+    ],
+    "slice": [node("Slice", "x one three one", "a"), node("Slice", "a one two two", "y")],
+    "side by side": [
+        node("Slice", "x zero two one", "a"), node("Slice", "x two three one", "b"),
+        node("Concat", "a b", "y", axis=1),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SLICED)
+def test_slices_that_the_optimiser_moves_take_all_of_an_axis_that_grows(tmp_path, kind):
+    weights = {"w": draw((5, 3)), "k": draw((3, 4))}
+    weights |= {name: np.array([n]) for n, name in enumerate(("zero", "one", "two", "three"))}
+    for batch in (3, 1, 7):
+        x = draw((batch, 5, 3), batch)
+        found = resized(tmp_path, SLICED[kind], (2, 5, 3), x, weights)
+        assert not isinstance(found, str), found
+        np.testing.assert_allclose(found, expected(tmp_path, SLICED[kind], x, weights), rtol=1e-6, atol=1e-6)

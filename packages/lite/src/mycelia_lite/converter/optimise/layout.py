@@ -176,8 +176,9 @@ class _Region:
             rows = np.asarray(self.graph.integers(inputs[1]), np.int32).reshape(rank, 2)
             inputs[1] = self.graph.add_constant(rows[self.inverse], f"{node.name}/paddings")
         elif node.kind == "StridedSlice":
-            cut = read_slice(self.graph, node)
-            inputs = [inputs[0], *write_slice(self.graph, [cut[i] for i in self.inverse], node.name)]
+            cut, whole = read_slice(self.graph, node), self.graph.shape(node.inputs[0])
+            turned = ([v[i] for i in self.inverse] for v in (whole, cut))
+            op, inputs = write_slice(self.graph, inputs[0], *turned, node.name)
         return op, inputs
 
 

@@ -23,7 +23,7 @@ def read_slice(graph: FileGraph, node: FileNode) -> Cut | None:
     if node.kind != "StridedSlice" or len(node.inputs) not in (4, 5):
         return None
     op = node.op
-    if any((op.begin_mask, op.end_mask, op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask)):
+    if any((op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask)):
         return None
     given = [graph.integers(i) for i in node.inputs[1:]]
     if any(v is None for v in given):
@@ -33,8 +33,9 @@ def read_slice(graph: FileGraph, node: FileNode) -> Cut | None:
     if not len(begin) == len(end) == len(stride) == len(named) or 0 in stride:
         return None
     cut = [(0, 1, n) for n in whole]
-    for axis, b, e, s in zip(named, begin, end, stride):
-        places = range(whole[axis])[b:e:s]
+    for i, (axis, b, e, s) in enumerate(zip(named, begin, end, stride)):
+        first, last = None if op.begin_mask >> i & 1 else b, None if op.end_mask >> i & 1 else e
+        places = range(whole[axis])[first:last:s]
         cut[axis % len(whole)] = (
             (places[0], s if len(places) > 1 else 1, len(places)) if places else (0, 1, 0)
         )
@@ -56,13 +57,24 @@ def is_whole(cut: Cut, whole: Sequence[int]) -> bool:
     return all(c == (0, 1, n) for c, n in zip(cut, whole, strict=True))
 
 
-def write_slice(graph: FileGraph, cut: Cut, name: str) -> list[int]:
-    """The inputs begin, end and strides of a StridedSlice."""
+def write_slice(
+    graph: FileGraph, tensor: int, whole: Sequence[int], cut: Cut, name: str
+) -> tuple[Table, list[int]]:
+    """A StridedSlice of a tensor of shape `whole`, and its inputs.
+
+    Of an axis that is taken whole it takes all, whatever the model is resized to.
+    """
     ends = [b + (n - 1) * s + (1 if s > 0 else -1) if n else b for b, s, n in cut]
     # Right before the first element: -1 would be the last one.
     ends = [e if e >= 0 else np.iinfo(np.int32).min for e in ends]
+    op = Table("StridedSlice")
+    for i, (one, n) in enumerate(zip(cut, whole, strict=True)):
+        if one == (0, 1, n):
+            ends[i] = np.iinfo(np.int32).max
+            op.end_mask |= 1 << i
     columns = [c[0] for c in cut], ends, [c[1] for c in cut]
-    return [graph.add_constant(np.asarray(v, np.int32), f"{name}/{i}") for i, v in enumerate(columns)]
+    constants = [graph.add_constant(np.asarray(v, np.int32), f"{name}/{i}") for i, v in enumerate(columns)]
+    return op, [tensor, *constants]
 
 
 def _sliced(graph: FileGraph, before: FileNode, tensor: int, cut: Cut) -> int:
@@ -73,8 +85,8 @@ def _sliced(graph: FileGraph, before: FileNode, tensor: int, cut: Cut) -> int:
     if array is not None:
         index = np.ix_(*(b + s * np.arange(n) for b, s, n in cut)) if cut else ()
         return graph.add_constant(array[index], f"{graph.tensors[tensor].name}_part")
-    inputs = [tensor, *write_slice(graph, cut, before.name)]
-    return graph.insert(before, Table("StridedSlice"), inputs, [n for _, _, n in cut])
+    op, inputs = write_slice(graph, tensor, graph.shape(tensor), cut, before.name)
+    return graph.insert(before, op, inputs, [n for _, _, n in cut])
 
 
 def _cut_of(graph: FileGraph, node: FileNode, *kinds: str) -> tuple[FileNode, Cut] | None:
@@ -95,8 +107,8 @@ def slice_slice(graph: FileGraph, node: FileNode) -> bool:
     if not first:
         return False
     cut = [(b + c * s, s * t if n > 1 else 1, n) for (b, s, _), (c, t, n) in zip(first, found[1])]
-    inputs = [found[0].inputs[0], *write_slice(graph, cut, node.name)]
-    graph.replace(node, Table("StridedSlice"), inputs, [found[0]])
+    x = found[0].inputs[0]
+    graph.replace(node, *write_slice(graph, x, graph.shape(x), cut, node.name), [found[0]])
     return True
 
 
@@ -185,7 +197,7 @@ def before_reshape(graph: FileGraph, node: FileNode) -> bool:
     if not same < len(new) or 0 in new or any(n == 0 for _, _, n in cut):
         return False
     part = _sliced(graph, made, made.inputs[0], cut[:same] + [(0, 1, n) for n in old[same:]])
-    shape = np.asarray([n for _, _, n in cut], np.int32)
+    shape = np.asarray([0] * same + [n for _, _, n in cut[same:]], np.int32)  # 0: as in the part
     graph.replace(node, Table("Reshape"), [part, graph.add_constant(shape, f"{made.name}/shape")], [made])
     return True
 
@@ -243,7 +255,7 @@ def slices_together(graph: FileGraph, node: FileNode) -> bool:
     cut = [*first[:axis], (first[axis][0], 1, at - first[axis][0]), *first[axis + 1 :]]
     if is_whole(cut, graph.shape(x)):
         return graph.bypass(node, x)
-    graph.replace(node, Table("StridedSlice"), [x, *write_slice(graph, cut, node.name)], parts)
+    graph.replace(node, *write_slice(graph, x, graph.shape(x), cut, node.name), parts)
     return True
 
 

@@ -130,10 +130,10 @@ def _strided_slice(w: Writer, node: Node) -> None:
         _as_shape(w, y, w.first(x), attrs["shape"])
         return
     begin, stride, size, shape = (list(attrs[name]) for name in ("begin", "stride", "size", "shape"))
-    end = []
+    end, whole_axis = [], np.iinfo(np.int32).max
     for b, s, n, whole in zip(begin, stride, size, x.type.shape):
         if s == 1 and type(b) is int and b == 0 and _same_size(n, whole):  # all, whatever the size becomes
-            end.append(np.iinfo(np.int32).max)
+            end.append(whole_axis)
         elif type(n) is int and type(b) is int and n >= 0:  # right behind the last; -1 is the last
             stop = b + (n - 1) * s + (1 if s > 0 else -1) if n else b
             end.append(stop if stop >= 0 else -int(whole) - 1)
@@ -142,7 +142,7 @@ def _strided_slice(w: Writer, node: Node) -> None:
         elif type(n) is SymInt or type(b) is SymInt and n >= 0:
             end.append(b + n * s)
         elif type(b) is int and b == 0 and s == 1:  # all of an axis of which the size has no formula
-            end.append(np.iinfo(np.int32).max)
+            end.append(whole_axis)
         else:
             raise w.fail("a slice whose size is open: give inputShape")
     same = len(size) == len(shape) and all(map(_same_size, size, shape))
@@ -150,10 +150,12 @@ def _strided_slice(w: Writer, node: Node) -> None:
     if last:
         begin, end, stride = ([v[i] for i in TO_LAST] for v in (begin, end, stride))
     inputs = [w.last(x) if last else w.first(x), *(w.sizes.vector(v) for v in (begin, end, stride))]
+    # MindSpore Lite refuses places behind the end but where the mask says that they do not count.
+    op = Table("StridedSlice", end_mask=sum(1 << i for i, n in enumerate(end) if n is whole_axis))
     if same:
-        w.emit(y, Table("StridedSlice"), inputs, last)
+        w.emit(y, op, inputs, last)
     else:
-        _as_shape(w, y, w.step(Table("StridedSlice"), inputs, x.type, size), shape)
+        _as_shape(w, y, w.step(op, inputs, x.type, size), shape)
 
 
 def _same_size(a: Any, b: Any) -> bool:
