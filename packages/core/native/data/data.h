@@ -84,17 +84,14 @@ struct ReadResult {
 };
 ReadResult read_pieces(int fd, const int64_t* begins, const int64_t* sizes, size_t count, uint8_t* out);
 
-// What there is in an array: finite values, their least and greatest and their sum, 0 without any, and the others.
-struct Extent {
-  size_t finite = 0, nan = 0, positive = 0, negative = 0;
-  double low = 0, high = 0, sum = 0;
-};
+// A histogram's message: buckets of equal width over the finite values (fields 1 with left 1, width 2, count 3), whose edges have
+// the dtype of the values, whole for integers; then the counts of NaN, infinite and minus infinite, greatest, least, sum, size.
 template <class T>
-Extent extent(const T* values, size_t n);
+std::string histogram(const T* values, size_t n);
 
-// How many values lie in each of `count` buckets between rising edges [count + 1], the last with its right one, as the
-// fields 1 (left 1, width 2, count 3) of a message.
+// Images [n, channels, rows, columns] side by side, `across` in a row of the grid, as [rows, columns, channels] of 8 bits: values
+// within 0..1 become 0..255, others are spread over that range. Places without an image stay as they are.
 template <class T>
-std::string buckets(const T* values, size_t n, const T* edges, size_t count);
+void mosaic(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, uint8_t* out);
 
 }  // namespace mycelia::data

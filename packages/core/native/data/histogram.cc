@@ -11,6 +11,12 @@
 namespace mycelia::data {
 namespace {
 
+// What there is in an array: finite values, their least and greatest and their sum, 0 without any, and the others.
+struct Extent {
+  size_t finite = 0, nan = 0, positive = 0, negative = 0;
+  double low = 0, high = 0, sum = 0;
+};
+
 template <class T>
 bool finite(T value) {
   if constexpr (std::is_floating_point_v<T>) return std::isfinite(value);
@@ -27,6 +33,26 @@ void put_double(char key, double value, std::string* out) {
   std::memcpy(bytes, &value, 8);
   out->push_back(key);
   out->append(bytes, 8);
+}
+
+void put_number(char key, uint64_t value, std::string* out) {
+  out->push_back(key);
+  put_varint(value, out);
+}
+
+// How many buckets a histogram of n finite values has, as MindSpore counts.
+size_t bucket_count(size_t n) {
+  return n == 0 ? 1 : n <= 5 ? 2 : n <= 10 ? 3 : n <= 880 ? n / 10 + 1 : 90;
+}
+
+// A double as an edge of values of type T: whole for integers, within their range.
+template <class T>
+T edge_of(double value) {
+  if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value);
+  value = std::floor(value);
+  if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  if (value <= static_cast<double>(std::numeric_limits<T>::lowest())) return std::numeric_limits<T>::lowest();
+  return static_cast<T>(value);
 }
 
 // A bucket: {1: left edge, 2: width, 3: count}, itself field 1. The bytes of its size are one: it has at most 29.
@@ -82,8 +108,6 @@ Extent careful_extent(const T* values, size_t n) {
   return e;
 }
 
-}  // namespace
-
 template <class T>
 Extent extent(const T* values, size_t n) {
   T low = std::numeric_limits<T>::max(), high = std::numeric_limits<T>::lowest();
@@ -98,16 +122,29 @@ std::string buckets(const T* values, size_t n, const T* edges, size_t count) {
   std::vector<uint64_t> counts(count, 0);
   const double first = static_cast<double>(edges[0]), range = static_cast<double>(edges[count]) - first;
   const double wanted = static_cast<double>(count) / range;
-  const double scale = std::isfinite(wanted) ? wanted : 0;
-  for (size_t i = 0; i < n; ++i) {
-    const T v = values[i];
-    if (!(v >= edges[0] && v <= edges[count])) continue;  // NaN, too
-    // A guess by the equal widths; the edges themselves, which were rounded, decide.
-    size_t k = static_cast<size_t>((static_cast<double>(v) - first) * scale);
-    if (k >= count) k = count - 1;
-    while (k > 0 && v < edges[k]) --k;
-    while (k + 1 < count && v >= edges[k + 1]) ++k;
-    ++counts[k];
+  const double scale = std::isfinite(wanted) ? wanted : 0, last = static_cast<double>(count - 1);
+  constexpr size_t kBlock = 256;  // values whose buckets are guessed together
+  int32_t guesses[kBlock];
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    const T* some = values + begin;
+    const size_t size = std::min(kBlock, n - begin);
+    // A guess by the equal widths, 0 for NaN; the edges themselves, which were rounded, decide.
+    for (size_t i = 0; i < size; ++i) {
+      const double at = (static_cast<double>(some[i]) - first) * scale;
+      guesses[i] = static_cast<int32_t>(at > 0 ? (at < last ? at : last) : 0.0);
+    }
+    for (size_t i = 0; i < size; ++i) {
+      const T v = some[i];
+      size_t k = static_cast<size_t>(guesses[i]);
+      if (v >= edges[k] && v < edges[k + 1]) {
+        ++counts[k];
+        continue;
+      }
+      if (!(v >= edges[0] && v <= edges[count])) continue;  // NaN, too
+      while (k > 0 && v < edges[k]) --k;
+      while (k + 1 < count && v >= edges[k + 1]) ++k;
+      ++counts[k];
+    }
   }
   std::string out;
   out.reserve(count * 24);
@@ -118,9 +155,29 @@ std::string buckets(const T* values, size_t n, const T* edges, size_t count) {
   return out;
 }
 
-#define MYCELIA_HISTOGRAM(T)                        \
-  template Extent extent<T>(const T*, size_t);      \
-  template std::string buckets<T>(const T*, size_t, const T*, size_t);
+}  // namespace
+
+template <class T>
+std::string histogram(const T* values, size_t n) {
+  const Extent e = extent(values, n);
+  std::string out;
+  if (e.finite) {
+    const double left = e.low < e.high ? e.low : e.low - 0.5, right = e.low < e.high ? e.high : e.high + 0.5;
+    const size_t count = bucket_count(e.finite);
+    const double width = (right - left) / static_cast<double>(count);
+    std::vector<T> edges(count + 1);
+    for (size_t i = 0; i < count; ++i) edges[i] = edge_of<T>(static_cast<double>(i) * width + left);
+    edges[count] = edge_of<T>(right);
+    out = buckets(values, n, edges.data(), count);
+  }
+  put_number(0x10, e.nan, &out), put_number(0x18, e.positive, &out), put_number(0x20, e.negative, &out);
+  put_double(0x29, e.high, &out), put_double(0x31, e.low, &out), put_double(0x39, e.sum, &out);
+  put_number(0x40, n, &out);
+  return out;
+}
+
+#define MYCELIA_HISTOGRAM(T)                           \
+  template std::string histogram<T>(const T*, size_t);
 MYCELIA_HISTOGRAM(int8_t)
 MYCELIA_HISTOGRAM(int16_t)
 MYCELIA_HISTOGRAM(int32_t)

@@ -2,11 +2,13 @@
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_data_array_api
 #include "module.h"
+#include "mycelia/crc32c.h"
 
 #include <numpy/arrayobject.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -226,36 +228,61 @@ bool with_numbers(PyObject* object, Body&& body) {
   return false;
 }
 
-// extent(values)
-PyObject* extent_of(PyObject*, PyObject* object) {
-  Extent e;
-  if (!with_numbers(object, [&](auto* values, size_t n) { return unlocked([&] { e = extent(values, n); }) != nullptr; })) return nullptr;
-  return Py_BuildValue("nnnnddd", e.finite, e.nan, e.positive, e.negative, e.low, e.high, e.sum);
+// framed(message)
+PyObject* framed_of(PyObject*, PyObject* object) {
+  char* data;
+  Py_ssize_t size;
+  if (PyBytes_AsStringAndSize(object, &data, &size) != 0) return nullptr;
+  PyObject* out = PyBytes_FromStringAndSize(nullptr, size + 16);
+  if (!out) return nullptr;
+  char* to = PyBytes_AS_STRING(out);
+  const auto put_checksum = [](const char* begin, size_t length, char* place) {
+    const uint32_t crc = mycelia::crc32c(reinterpret_cast<const uint8_t*>(begin), length), masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+    std::memcpy(place, &masked, 4);
+  };
+  const uint64_t length = static_cast<uint64_t>(size);
+  std::memcpy(to, &length, 8);
+  put_checksum(to, 8, to + 8);
+  std::memcpy(to + 12, data, static_cast<size_t>(size));
+  put_checksum(data, static_cast<size_t>(size), to + 12 + size);
+  return out;
 }
 
-// buckets(values, edges)
-PyObject* buckets_of(PyObject*, PyObject* args) {
-  PyObject *values_object, *edges_object;
-  if (!PyArg_ParseTuple(args, "OO", &values_object, &edges_object)) return nullptr;
-  PyArrayObject *a = reinterpret_cast<PyArrayObject*>(values_object), *b = reinterpret_cast<PyArrayObject*>(edges_object);
-  if (!PyArray_Check(values_object) || !PyArray_Check(edges_object) || !PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(b)) ||
-      !PyArray_ISCARRAY_RO(b) || PyArray_NDIM(b) != 1 || PyArray_SIZE(b) < 2)
-    return PyErr_Format(PyExc_TypeError, "buckets: edges must be an array [n > 1] of the dtype of the values");
-  const size_t count = static_cast<size_t>(PyArray_SIZE(b)) - 1;
+// histogram_message(values)
+PyObject* histogram_of(PyObject*, PyObject* object) {
   std::string found;
-  const auto body = [&](auto* values, size_t n) {
-    return unlocked([&] { found = buckets(values, n, static_cast<decltype(values)>(PyArray_DATA(b)), count); }) != nullptr;
-  };
-  if (!with_numbers(values_object, body)) return nullptr;
+  if (!with_numbers(object, [&](auto* values, size_t n) { return unlocked([&] { found = histogram(values, n); }) != nullptr; })) return nullptr;
   return PyBytes_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size()));
 }
 
+// mosaic(images, across)
+PyObject* mosaic_of(PyObject*, PyObject* args) {
+  PyObject* object;
+  Py_ssize_t across;
+  if (!PyArg_ParseTuple(args, "On", &object, &across)) return nullptr;
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
+  if (!PyArray_Check(object) || !PyArray_ISCARRAY_RO(a) || PyArray_NDIM(a) != 4 || (PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || across < 1)
+    return PyErr_Format(PyExc_TypeError, "mosaic: a contiguous array [N, C, H, W] of float32 or float64 is needed, and across > 0");
+  const npy_intp* shape = PyArray_DIMS(a);
+  const npy_intp grid[3] = {(shape[0] + across - 1) / across * shape[2], std::min<npy_intp>(across, shape[0]) * shape[3], shape[1]};
+  PyObject* out = PyArray_ZEROS(3, const_cast<npy_intp*>(grid), NPY_UINT8, 0);
+  if (!out) return nullptr;
+  auto* to = static_cast<uint8_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)));
+  const auto work = [&](auto* from) {
+    mosaic(from, static_cast<size_t>(shape[0]), static_cast<size_t>(shape[1]), static_cast<size_t>(shape[2]), static_cast<size_t>(shape[3]),
+           static_cast<size_t>(std::max<npy_intp>(1, std::min<npy_intp>(across, shape[0]))), to);
+  };
+  PyObject* done = unlocked([&] { PyArray_TYPE(a) == NPY_FLOAT ? work(static_cast<const float*>(PyArray_DATA(a))) : work(static_cast<const double*>(PyArray_DATA(a))); });
+  if (!done) Py_CLEAR(out);
+  return out;
+}
+
 PyMethodDef functions[] = {
-    {"extent", extent_of, METH_O,
-     "extent(values): (finite, NaN, infinite, minus infinite) counts of a contiguous array and (least, greatest, sum) of the finite."},
-    {"buckets", buckets_of, METH_VARARGS,
-     "buckets(values, edges): fields 1 of a histogram's message, {1: left, 2: width, 3: count}; edges rise, the last bucket has its\n"
-     "right one, what lies outside is not counted."},
+    {"framed", framed_of, METH_O, "framed(message): a record of an event file: length, its masked CRC-32C, message, its masked CRC-32C."},
+    {"histogram_message", histogram_of, METH_O, "histogram_message(values): the message of a histogram of a contiguous array, of equal buckets over the finite values."},
+    {"mosaic", mosaic_of, METH_VARARGS,
+     "mosaic(images, across): images [N, C, H, W] of float32 or float64 side by side, `across` in a row, as uint8 [H, W, C]: 0..1 is 0..255,\n"
+     "other values are spread over that range."},
     {"read_pieces", read_pieces_of, METH_VARARGS,
      "read_pieces(fd, begins, sizes, out): fill `out` (uint8) with pieces of a file, one behind the other; how many there were\n"
      "before the end of the file."},

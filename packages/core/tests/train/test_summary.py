@@ -15,9 +15,9 @@ from mycelia import Tensor, dataset, nn
 from mycelia.engine import _data
 from mycelia.engine.base.wire import fields
 from mycelia.engine.ops.control_flow import summary_sink
+from mycelia.io.crc32c import crc32c
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary import summary_pb2
-from mycelia.train.summary.events import crc32c
 from mycelia.train.summary.lineage import DatasetGraph
 from mycelia.train.summary.values import bucket_count, canvas, histogram
 from mycelia.train.summary.values import value as value_message

@@ -22,7 +22,7 @@ def loss_value(net_outputs) -> float | None:
     if isinstance(loss, Tensor):
         loss = loss.asnumpy()
     if isinstance(loss, np.ndarray):
-        return float(np.mean(loss))
+        return float(loss.item() if loss.size == 1 else np.mean(loss))
     return float(loss) if isinstance(loss, (float, int, np.number)) else None
 
 

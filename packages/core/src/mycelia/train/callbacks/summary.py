@@ -180,6 +180,7 @@ class SummaryCollector(Callback):
         self._record: SummaryRecord | None = None
         self._started = False
         self._first = self._is_parse_loss_success = True
+        self._is_seldom = False  # whether only those steps are of use that `collect_freq` divides
         self._tensors_due: int | None = None
 
     def __enter__(self):
@@ -202,9 +203,14 @@ class SummaryCollector(Callback):
         self._record.set_mode(params.mode)
         if params.mode == "train" and self._collect_specified_data.get("collect_system"):
             self._system = SystemMonitor(self._summary_dir)
+        self._is_seldom = False
 
     def step_end(self, run_context):
         params = run_context.original_args()
+        # Most steps end here, and cost next to nothing: keys of the dict are found sooner than attributes.
+        if self._is_seldom and params["cur_step_num"] % self._collect_freq:
+            self._record_system(params)
+            return
         if params.mode != "train":
             return
         if not self._started:
@@ -214,12 +220,16 @@ class SummaryCollector(Callback):
             if self._custom:
                 self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
             self._record.record(params.cur_step_num)
-        if self._system is not None:
-            self._record.record_scalars(params.cur_step_num, self._system.read())
+        self._record_system(params)
         if not params.dataset_sink_mode:
             self._collect(params, params.cur_step_num)
         if self._landscape and self._landscape["unit"] == "step":
             self._save_point(params, params.cur_step_num)
+        self._is_seldom = not self._landscape and not self._first
+
+    def _record_system(self, params) -> None:
+        if self._system is not None:
+            self._record.record_scalars(params["cur_step_num"], self._system.read())
 
     def epoch_end(self, run_context):
         params = run_context.original_args()

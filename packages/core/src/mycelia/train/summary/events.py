@@ -13,19 +13,14 @@ from typing import BinaryIO
 
 import numpy as np
 
+from mycelia.engine import _data
 from mycelia.engine.base import log
 from mycelia.engine.base.wire import field, varint
-from mycelia.io.crc32c import crc32c, masked
-
-
-def _masked(data: bytes) -> bytes:
-    return struct.pack("<I", masked(crc32c(data)))
 
 
 def framed(message: bytes) -> bytes:
     """A record."""
-    length = struct.pack("<Q", len(message))
-    return length + _masked(length) + message + _masked(message)
+    return _data.framed(message)
 
 
 def double(number: int, value: float) -> bytes:

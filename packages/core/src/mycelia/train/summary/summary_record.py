@@ -175,7 +175,11 @@ class SummaryRecord:
             _check_form(plugin, value)
             if any(tag == name for tag, *_ in self._pool[plugin]):
                 log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
-            self._pool[plugin].append((name, value.asnumpy().copy(), str(value.dtype)))
+            array = value.asnumpy()
+            # Messages are short and made at once; a tensor is as large as its message, and may be left out.
+            data = array.copy() if plugin == "tensor" else self._content(plugin, name, array)
+            if data is not None:
+                self._pool[plugin].append((name, data, str(value.dtype)))
         elif plugin in _OTHERS:
             data = value if isinstance(value, bytes) else value.SerializeToString()
             if isinstance(value, Message):
@@ -252,16 +256,23 @@ class SummaryRecord:
             self._has_graph = True
             self.add_value("graph", "network", graph_message(graph))
 
-    def _value(self, plugin: str, name: str, array: np.ndarray, dtype: str, step: int) -> bytes:
+    def _value(self, plugin: str, name: str, array: np.ndarray | bytes, dtype: str, step: int) -> bytes:
+        if isinstance(array, bytes):
+            return values.value(name, array)
         if plugin == "tensor":
             if self._export and self._export.get("tensor_format") == "npy":
                 self._export_npy(name, array, step)
             return values.value(name, values.tensor(array, dtype))
+        content = self._content(plugin, name, array)
+        return b"" if content is None else values.value(name, content)
+
+    @staticmethod
+    def _content(plugin: str, name: str, array: np.ndarray) -> bytes | None:
+        """The message of a scalar, an image or a histogram; None, and a warning, for what is no image."""
         content = getattr(values, plugin)(array)
         if content is None:
             log.logger(__name__).warning("%s is no batch of images [N, 1 or 3, H, W]", name)
-            return b""
-        return values.value(name, content)
+        return content
 
     def _export_npy(self, name: str, array: np.ndarray, step: int) -> None:
         folder = os.path.join(self._directory, f"export_{self._seconds}", "tensor")

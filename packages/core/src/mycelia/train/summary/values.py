@@ -6,7 +6,7 @@ import numpy as np
 
 from mycelia.engine import _data
 from mycelia.engine.base.wire import field
-from mycelia.train.summary.events import double, png, single, text
+from mycelia.train.summary.events import png, single, text
 
 # DataType of the graph schema by dtype name.
 DATA_TYPES = {
@@ -30,15 +30,8 @@ def canvas(batch: np.ndarray) -> np.ndarray | None:
     if channels not in (1, 3):
         return None
     if batch.dtype != np.uint8:
-        # What is a float already, and within the range, needs no wider one: no pixel rounds another way.
-        values = batch if batch.dtype == np.float32 else batch.astype(np.float64)
-        low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
-        if low < 0 or high > 1:
-            low, values = np.float64(low), values.astype(np.float64)
-            values = (values - low) / (high - low + 1)
-        values = values.astype(np.float64)
-        values *= 255
-        batch = values.astype(np.uint8)
+        kept = batch if batch.dtype in (np.float32, np.float64) else batch.astype(np.float64)
+        return _data.mosaic(np.ascontiguousarray(kept), _IMAGES_PER_ROW)
     columns = min(n, _IMAGES_PER_ROW)
     rows = -(-n // _IMAGES_PER_ROW)
     if n < rows * columns:  # places without an image are black
@@ -59,24 +52,6 @@ def image(array: np.ndarray) -> bytes | None:
     return field(4, field(1, height) + field(2, width) + field(3, 3) + field(4, png(pixels)))
 
 
-def bucket_count(n: int) -> int:
-    """How many buckets a histogram of n finite values has."""
-    if n == 0:
-        return 1
-    if n <= 5:
-        return 2
-    if n <= 10:
-        return 3
-    return n // 10 + 1 if n <= 880 else 90
-
-
-def _edges(left: float, right: float, count: int, dtype) -> np.ndarray:
-    """Edges [count + 1] of buckets of equal width, rounded to the dtype: integers downwards."""
-    edges = np.arange(count + 1) * ((right - left) / count) + left
-    edges[-1] = right
-    return (np.floor(edges) if dtype.kind in "iu" else edges).astype(dtype)
-
-
 def histogram(array: np.ndarray) -> bytes:
     """Buckets of equal width over the finite values, and what there is besides.
 
@@ -87,17 +62,7 @@ def histogram(array: np.ndarray) -> bytes:
         array = array.view(np.uint8)
     elif array.dtype == np.float16:
         array = array.astype(np.float32)
-    array = np.ascontiguousarray(array)
-    finite, nan, positive, negative, low, high, total = _data.extent(array)
-    found = b""
-    if finite:
-        left, right = (low, high) if low < high else (low - 0.5, high + 0.5)
-        found = _data.buckets(array, _edges(left, right, bucket_count(finite), array.dtype))
-    rest = (
-        field(2, nan) + field(3, positive) + field(4, negative)
-        + double(5, high) + double(6, low) + double(7, total) + field(8, array.size)
-    )  # fmt: skip
-    return field(9, found + rest)
+    return field(9, _data.histogram_message(np.ascontiguousarray(array)))
 
 
 def tensor_message(array: np.ndarray, dtype_name: str) -> bytes:
