@@ -19,7 +19,7 @@ from mycelia.io.crc32c import crc32c
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.lineage import DatasetGraph
-from mycelia.train.summary.values import bucket_count, canvas, histogram
+from mycelia.train.summary.values import canvas, histogram
 from mycelia.train.summary.values import value as value_message
 
 
@@ -101,7 +101,52 @@ def test_values_of_a_step_are_one_event(tmp_path):
 
 @pytest.mark.parametrize("n, buckets", [(0, 1), (5, 2), (10, 3), (11, 2), (880, 89), (881, 90)])
 def test_number_of_buckets(n, buckets):
-    assert bucket_count(n) == buckets
+    # Without finite values there is none, where MindSpore counts one.
+    message = decoded(histogram(np.arange(n, dtype=np.float32)))[9][0]
+    assert len(decoded(message).get(1, [])) == (buckets if n else 0)
+
+
+def bytes_of_pixels(batch):
+    """Images side by side by NumPy."""
+    n, channels, height, width = batch.shape
+    values = batch.astype(np.float64)
+    low, high = values.min(), values.max()
+    if low < 0 or high > 1:
+        values = (values - low) / (high - low + 1)
+    pixels = (values * 255).astype(np.uint8)
+    across, rows = min(n, 8), -(-n // 8)
+    grid = np.zeros((rows * height, across * width, channels), np.uint8)
+    for i in range(n):
+        top, left = i // 8 * height, i % 8 * width
+        grid[top : top + height, left : left + width] = pixels[i].transpose(1, 2, 0)
+    return grid
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4"])
+def test_images_side_by_side_are_those_of_numpy(dtype):
+    random = np.random.default_rng(1)
+    for _ in range(100):
+        shape = random.integers(1, 20), random.choice([1, 3]), *random.integers(1, 7, 2)
+        batch = random.random(shape) * random.choice([1, 1, 7, 300]) - random.choice([0, 0, 3])
+        batch = batch.astype(dtype)
+        np.testing.assert_array_equal(canvas(batch), bytes_of_pixels(batch))
+        turned = np.moveaxis(batch, 3, 2)  # not contiguous
+        np.testing.assert_array_equal(canvas(turned), bytes_of_pixels(turned))
+
+
+def test_pixels_that_are_no_numbers_are_black():
+    batch = np.array([0.5, np.nan, 1.0, 0.0], np.float32).reshape(1, 1, 2, 2)
+    assert canvas(batch)[..., 0].tolist() == [[127, 0], [255, 0]]
+    assert canvas(np.full((2, 1, 1, 1), np.inf))[..., 0].tolist() == [[0, 0]]
+
+
+def test_values_at_the_ends_of_integers_are_counted():
+    for values in (
+        np.zeros(7, bool), np.zeros(7, np.uint8), np.full(7, -128, np.int8),
+        np.array([0, 2**64 - 1, 5], np.uint64), np.array([-(2**63), 2**63 - 1, 3]),
+    ):  # fmt: skip
+        buckets = [decoded(one) for one in decoded(decoded(histogram(values))[9][0])[1]]
+        assert sum(one[3][0] for one in buckets) == values.size
 
 
 def test_pixels_are_spread_over_the_range():
@@ -360,6 +405,10 @@ def test_png_is_grey_or_has_colours(channels):
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))).reshape(pixels.shape), pixels)
 
 
+def bucket_count(n: int) -> int:
+    return 2 if n <= 5 else 3 if n <= 10 else n // 10 + 1 if n <= 880 else 90
+
+
 def reference_buckets(values):
     """Counts and edges by NumPy."""
     finite = values[np.isfinite(values)]
@@ -401,19 +450,36 @@ def test_histograms_are_those_of_numpy(kind):
         assert [found.nan_count, found.pos_inf_count, found.neg_inf_count] == odd
 
 
-@pytest.mark.parametrize(
-    ("values", "edges", "error"),
-    [
-        (np.zeros(3), np.zeros(1), TypeError),
-        (np.zeros(3), np.zeros(3, np.float32), TypeError),
-        (np.zeros(3, complex), np.zeros(3, complex), TypeError),
-        (np.zeros((4, 4))[:, 1], np.zeros(3), TypeError),
-        ([1.0], np.zeros(3), TypeError),
-    ],
-)
-def test_buckets_refuse_other_arrays(values, edges, error):
-    with pytest.raises(error):
-        _data.buckets(values, edges)
+@pytest.mark.parametrize("values", [np.zeros(3, complex), np.zeros((4, 4))[:, 1], np.array(["a"]), [1.0]])
+def test_histograms_refuse_other_arrays(values):
+    with pytest.raises(TypeError):
+        _data.histogram_message(values)
+
+
+def test_native_parts_of_records_refuse_other_arguments():
+    for images in (np.zeros((2, 1, 3, 3), int), np.zeros((2, 3)), np.zeros((2, 1, 4, 4))[..., ::2], [1.0]):
+        with pytest.raises(TypeError):
+            _data.mosaic(images, 8)
+    with pytest.raises(TypeError):
+        _data.mosaic(np.zeros((1, 1, 1, 1)), 0)
+    with pytest.raises(TypeError):
+        _data.framed("text")
+
+
+def test_added_values_are_those_of_the_moment(tmp_path):
+    weights, images = np.ones((3, 4), np.float32), np.zeros((1, 1, 2, 2), np.float32)
+    with SummaryRecord(str(tmp_path)) as record:
+        for kind, array in (("histogram", weights), ("tensor", weights), ("image", images)):
+            record.add_value(kind, kind, Tensor.from_numpy(array))
+        weights[:], images[:] = 7, 1
+        record.record(1)
+        path = record.log_dir
+    values = values_of(records(path)[1])
+    assert as_float(decoded(values["histogram"][9][0])[5][0]) == 1.0
+    assert set(np.frombuffer(decoded(values["tensor"][8][0])[3][0], "<f4")) == {1.0}
+    png = decoded(values["image"][4][0])[4][0]
+    at = png.index(b"IDAT") + 4
+    assert set(zlib.decompress(png[at:-16])) == {0}
 
 
 @pytest.mark.parametrize(
