@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mycelia.engine.base import dtypes
+from mycelia.engine.base import dtypes, errors
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.base.wire import field as wire_field
 from mycelia.engine.base.wire import fields
@@ -204,3 +204,32 @@ def read(path: str | os.PathLike) -> DumpRecord:
 
 
 _NUMBERS = {2: "time_us", 8: "task_id", 9: "stream_id", 10: "status"}
+
+
+def convert(
+    path: str | os.PathLike, folder: str | os.PathLike, kind: str = "npy", keep_layout: bool = False
+) -> list[str]:
+    """Write each tensor of a file as ``NAME.{input|output}.{i}.{shape}.{dtype}.{kind}`` below `folder`, which
+    is made; the paths.
+
+    `kind`: "npy", or "bin" for bare bytes. `keep_layout`: as it lies in the device, not as the tensor.
+    bfloat16 becomes float32. Errors: ValueError for another `kind`; as `read`.
+    """
+    if kind not in ("npy", "bin"):
+        raise errors.one_of(kind, ("npy", "bin"), subject="convert", what="'kind'")
+    record = read(path)
+    os.makedirs(folder, exist_ok=True)
+    written = []
+    for io, tensors in (("input", record.inputs), ("output", record.outputs)):
+        for i, tensor in enumerate(tensors):
+            plain = DumpTensor(tensor.dtype, tensor.data) if keep_layout else tensor
+            array = plain.plain()
+            shape = "_".join(map(str, array.shape))
+            name = f"{os.path.basename(path)}.{io}.{i}.{shape}.{array.dtype}.{kind}"
+            written.append(os.path.join(folder, name))
+            with atomic_write(written[-1]) as file:
+                if kind == "npy":
+                    np.save(file, array)
+                else:
+                    file.write(array.tobytes())
+    return written

@@ -11,7 +11,8 @@ from typing import Any
 from mycelia.debug.dump.config import DumpConfig, parse, read, wants_eager
 from mycelia.debug.dump.observer import DumpObserver
 from mycelia.engine import observing
-from mycelia.engine.base import config
+from mycelia.engine.backends import registry
+from mycelia.engine.base import config, log
 
 __all__ = ["DumpConfig", "DumpObserver", "dump", "parse", "read"]
 
@@ -25,7 +26,7 @@ def dump(settings: Mapping[str, Any] | str) -> Iterator[DumpObserver]:
     Errors: ValueError for settings that are none, which names the field and what it may be.
     """
     found = read(settings) if isinstance(settings, str) else parse(settings)
-    observer = DumpObserver(found)
+    observer = _observer(found)
     with ExitStack() as stack:
         observing.watch(observer)
         stack.callback(observing.unwatch, observer)
@@ -35,6 +36,20 @@ def dump(settings: Mapping[str, Any] | str) -> Iterator[DumpObserver]:
         if wants_eager(found):
             stack.enter_context(observing.watch_calls(observer))
         yield observer
+
+
+def _observer(found: DumpConfig) -> DumpObserver:
+    """What writes `found`: asynchronously only where the target numbers its tasks."""
+    if found.asynchronous:
+        from mycelia.debug.dump.asynchronous import AsyncDumpObserver, numbers_tasks
+
+        if numbers_tasks(registry.target().backend):
+            return AsyncDumpObserver(found)
+        log.logger(__name__).warning(
+            "async_dump_settings: this backend has no dump of its own; values are written "
+            "as e2e_dump_settings says"
+        )
+    return DumpObserver(found)
 
 
 def _on_signal(observer: DumpObserver) -> Any:
@@ -60,7 +75,7 @@ def start(compiling: bool) -> None:
     if not path or (not compiling and config.get("mode") == config.GRAPH_MODE):
         return
     if _Started.observer is None:
-        _Started.observer = DumpObserver(read(path))
+        _Started.observer = _observer(read(path))
         observing.watch(_Started.observer)
         if _Started.observer.config.signal:
             _on_signal(_Started.observer)

@@ -98,6 +98,8 @@ class DumpConfig:
     signal: str = ""
     eager: bool | None = None  # None: in PyNative mode
     text: str = ""
+    asynchronous: bool = False
+    overflow_bits: int = 3  # of the device's status, by which an operator overflowed
 
     def has_iteration(self, number: int) -> bool:
         return self.iterations is None or any(low <= number <= high for low, high in self.iterations)
@@ -155,13 +157,10 @@ def parse(content: Any, text: str = "") -> DumpConfig:
     _flag(e2e, "trans_flag", True, "e2e_dump_settings.trans_flag")
     found = _common(common, text or json.dumps(content))
     if not synchronous:
-        log.logger(__name__).warning(
-            "async_dump_settings: this backend has no dump of its own; values are written "
-            "as e2e_dump_settings says"
-        )
+        found = _replace(found, asynchronous=True)
         old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")
         if old and "op_debug_mode" not in common:  # the old rule: 1 AI core, 2 atomic, 3 both
-            found = _replace(found, op_debug_mode=OVERFLOW)
+            found = _replace(found, op_debug_mode=OVERFLOW, overflow_bits=old)
     return _replace(
         found, save_kernel_args=_flag(e2e, "save_kernel_args", False, "e2e_dump_settings.save_kernel_args")
     )
