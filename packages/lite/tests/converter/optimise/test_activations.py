@@ -240,3 +240,39 @@ def test_what_is_not_finite_stays_so(name):
     assert not any(done.fired.values())
     assert sum(optimise.run(model).fired.values())
     agree(expected, answers(model, special), 1e-6)
+
+
+def halves(net, x, axis, how):
+    if how == "split":
+        return net("Split", x, results=2, axis=axis, output_num=2, size_splits=[2, 2])
+    begin, end, whole = [0] * 3, [3, 4, 5], [3, 4, 5]
+    end[axis] = begin[axis] = 2
+    return net.slice(x, [0] * 3, end), net.slice(x, begin, whole)
+
+
+@pytest.mark.parametrize("how", ["split", "slices"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_glu(how, swapped):
+    net = Net()
+    first, gate = halves(net, net.input(3, 4, 5), 1, how)
+    factors = first, net.activation(gate, "SIGMOID")
+    model = check(net, net("MulFusion", *(factors[::-1] if swapped else factors)), "GLUFusion")
+    assert kinds(model) == ["GLU"] and model.nodes[0].primitive.axis == 1
+
+
+@pytest.mark.parametrize("neighbour", ["other half", "same half", "tanh", "read twice", "unequal", "overlap"])
+def test_what_is_no_glu(neighbour):
+    net = Net()
+    x = net.input(3, 4, 5)
+    first, gate = halves(net, x, 1, "split" if neighbour == "read twice" else "slices")
+    if neighbour == "other half":
+        first, gate = gate, first
+    elif neighbour == "same half":
+        gate = first
+    elif neighbour == "unequal":
+        first, gate = net("Split", x, results=2, axis=1, output_num=2, size_splits=[1, 3])
+        gate = net.slice(gate, [0, 0, 0], [3, 1, 5])
+    elif neighbour == "overlap":
+        gate = net.slice(x, [0, 1, 0], [3, 3, 5])
+    y = net("MulFusion", first, net.activation(gate, "TANH" if neighbour == "tanh" else "SIGMOID"))
+    check(net, [y, net("Neg", first)] if neighbour == "read twice" else y, "GLUFusion", fires=0)

@@ -113,3 +113,31 @@ def test_a_constant_input_keeps_nan():
     x = np.array([[np.nan, 1, 2, 3], [np.inf, 1, 2, 3], [1, 2, 3, 4]], np.float32)
     y = answers(model, x)[0]
     assert np.isnan(y[0]).all() and np.isnan(y[1]).all() and np.isfinite(y[2]).all()
+
+
+def group_norm(net, x, apart, back, gamma=(3, 1, 1), beta=(1, 3, 1, 1)):
+    y = net("LayerNormFusion", net.reshape(x, *apart), begin_norm_axis=2, begin_params_axis=2, epsilon=1e-4)
+    y = net("MulFusion", net.weights(*gamma), net.reshape(y, *back))
+    return net("AddFusion", y, net.weights(*beta))
+
+
+@pytest.mark.parametrize("apart", [(2, 3, -1), (2, 3, 1, 4, 6), (2, 1, -1)])
+def test_group_norm(apart):
+    net = Net()
+    model = check(net, group_norm(net, net.input(*SHAPE), apart, SHAPE), "GroupNormFusion", tolerance=1e-5)
+    assert kinds(model) == ["GroupNormFusion"]
+    assert model.nodes[0].primitive.num_groups == apart[1]
+
+
+NO_GROUPS = {
+    "groups of two images": dict(apart=(1, 6, -1), back=SHAPE),
+    "another shape behind": dict(apart=(2, 3, -1), back=(2, 3, 6, 4)),
+    "a factor of the last axis": dict(apart=(2, 3, -1), back=SHAPE, gamma=(6,)),
+    "one number for all": dict(apart=(2, 3, -1), back=SHAPE, beta=(1,)),
+}
+
+
+@pytest.mark.parametrize("neighbour", NO_GROUPS)
+def test_what_is_no_group_norm(neighbour):
+    net = Net()
+    check(net, group_norm(net, net.input(*SHAPE), **NO_GROUPS[neighbour]), "GroupNormFusion", fires=0)

@@ -31,7 +31,7 @@ RULES = (
     # spellings of one operator by several
     "SigmoidMulFusion", "HardSwishFusion", "OnnxGeLUFusion", "TfGeLUFusion", "OnnxLayerNormFusion",
     "OnnxLayerNormFusion2",
-    "TfNormFusion", "PReLUFusion",
+    "TfNormFusion", "GroupNormFusion", "GLUFusion", "PReLUFusion",
     # what only renames or moves elements
     "SqueezeExpandDimsFusion", "AblateReshapeLikeOp", "SqueezeFusion", "ExpandDimsReshapeFusion",
     "ReshapeReshapeFusion",
@@ -69,8 +69,6 @@ ABSENT = {
     "DecoderLayerFusion": _ATTENTION,
     "AffineFusion": "the runtime has no Affine",
     "AffineActivationFusion": "the runtime has no Affine",
-    "GLUFusion": "the runtime has no GLU",
-    "GroupNormFusion": "the runtime has no GroupNormFusion",
 }
 
 #: Rules that look at no shapes between the nodes, which files of unknown origin may lack.

@@ -9,6 +9,7 @@ import numpy as np
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
 from mycelia_lite.converter.optimise.pattern import Any, Match, Number, Op
 from mycelia_lite.converter.optimise.registry import fusion, node_fusion
+from mycelia_lite.converter.optimise.slices import read_slice
 from mycelia_lite.format import Table
 
 _X = Any("x")
@@ -210,3 +211,49 @@ takes_activation("ConvActivationFusion", "Conv2DFusion", "Conv2dTransposeFusion"
 takes_activation("MulActivationFusion", "MulFusion")
 takes_activation("AddActivationFusion", "AddFusion")
 takes_activation("ScaleActivationFusion", "ScaleFusion")
+
+
+@node_fusion("GLUFusion", "MulFusion")
+def gated(graph: FileGraph, node: FileNode) -> bool:
+    """The first half along an axis times the sigmoid of the second one -> GLU"""
+    if node.activation != "NO_ACTIVATION" or len(node.inputs) != 2:
+        return False
+    for first, gate in (node.inputs, node.inputs[::-1]):
+        sigmoid = graph.sole_maker(gate, "Activation")
+        if sigmoid is None or sigmoid.activation != "SIGMOID" or not graph.is_float(node.output):
+            continue
+        halves = graph.maker.get(first), graph.maker.get(sigmoid.inputs[0])
+        found = _halves_of(graph, first, sigmoid.inputs[0], *halves)
+        if found is None or any(
+            len(graph.readers[t]) > 1 or t in graph.pinned for t in (first, sigmoid.inputs[0])
+        ):
+            continue
+        x, axis = found
+        graph.replace(node, Table("GLU", axis=axis), [x], [*dict.fromkeys(halves), sigmoid])
+        return True
+    return False
+
+
+def _halves_of(
+    graph: FileGraph, first: int, second: int, one: FileNode | None, other: FileNode | None
+) -> tuple[int, int] | None:
+    """(x, axis) if two tensors are the halves of x along an axis, in their order."""
+    if one is None or other is None or one.inputs[0] != other.inputs[0]:
+        return None
+    x = one.inputs[0]
+    whole = graph.shape(x)
+    if one is other:
+        even = one.kind == "Split" and one.outputs == [first, second]
+        even = even and graph.shape(first) == graph.shape(second)
+        return (x, one.op.axis % len(whole)) if even else None
+    cuts = [read_slice(graph, n) if n.kind in ("StridedSlice", "SliceFusion") else None for n in (one, other)]
+    if None in cuts:
+        return None
+    axes = [a for a, n in enumerate(whole) if cuts[0][a] != (0, 1, n)]
+    if len(axes) != 1 or whole[axes[0]] % 2:
+        return None
+    half, rest = whole[axes[0]] // 2, [c for a, c in enumerate(cuts[1]) if a != axes[0]]
+    if rest != [(0, 1, n) for a, n in enumerate(whole) if a != axes[0]]:
+        return None
+    halves = (0, 1, half), (half, 1, half)
+    return (x, axes[0]) if (cuts[0][axes[0]], cuts[1][axes[0]]) == halves else None

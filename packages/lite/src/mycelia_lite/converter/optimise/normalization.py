@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
@@ -143,3 +145,45 @@ def tf_norm(graph: FileGraph, m: Match) -> bool:
     if -1 in shape or any(a.shape[-len(shape) :] != shape or a.size != np.prod(shape) for a in arrays):
         return False
     return _layer_norm(graph, m, begin, *(_parameter(graph, m[name], shape) for name in ("gamma", "beta")))
+
+
+def _of_channels(
+    graph: FileGraph, node: FileNode, kind: str, shape: Sequence[int]
+) -> tuple[int, np.ndarray] | None:
+    """(the other input, the constant) of a sum or product with one number for each channel of [N, C, ...]."""
+    if node is None or node.kind != kind or node.activation != "NO_ACTIVATION":
+        return None
+    for other, tensor in (node.inputs, node.inputs[::-1]):
+        array = graph.float_constant(tensor)
+        if array is None or array.ndim > len(shape) or graph.constant(other) is not None:
+            continue
+        full = (1,) * (len(shape) - array.ndim) + array.shape
+        if full == (1, shape[1], *(1,) * (len(shape) - 2)):
+            return other, array.reshape(-1)
+    return None
+
+
+@node_fusion("GroupNormFusion", "AddFusion")
+def group_norm(graph: FileGraph, node: FileNode) -> bool:
+    """[N, C, ...] as groups of channels, LayerNorm of each, [N, C, ...], times gamma, plus beta -> GroupNorm"""
+    shape = graph.shape(node.output)
+    if len(shape) < 3 or min(shape[1:]) < 1:
+        return False
+    found = _of_channels(graph, node, "AddFusion", shape)
+    scale = found and graph.sole_maker(found[0], "MulFusion")
+    product = scale and _of_channels(graph, scale, "MulFusion", shape)
+    back = product and graph.sole_maker(product[0], "Reshape")
+    norm = back and graph.sole_maker(back.inputs[0], "LayerNormFusion")
+    apart = norm and graph.sole_maker(norm.inputs[0], "Reshape")
+    if not apart or len(norm.inputs) > 1 or norm.op.begin_norm_axis != 2 or shape[1] == 1:
+        return False
+    x, groups = apart.inputs[0], graph.shape(norm.output)
+    if graph.shape(x) != shape or groups[0] != shape[0] or groups[1] < 1 or shape[1] % groups[1]:
+        return False
+    op = Table("GroupNormFusion", num_groups=groups[1], epsilon=norm.op.epsilon, affine=True)
+    gamma, beta = (
+        graph.add_constant(array.astype(np.float32), f"{node.name}/{name}")
+        for name, array in (("gamma", product[1]), ("beta", found[1]))
+    )
+    graph.replace(node, op, [x, gamma, beta], [apart, norm, back, scale])
+    return True
