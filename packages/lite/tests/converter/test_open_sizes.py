@@ -159,3 +159,17 @@ def test_rows_of_open_sizes(tmp_path, kind, axis):
     e = np.exp(x.reshape(*x.shape[:axis], -1))
     soft = (e / e.sum(-1, keepdims=True)).reshape(x.shape)
     np.testing.assert_allclose(run(x)[0], soft if kind == "Softmax" else np.log(soft), rtol=1e-5, atol=1e-6)
+
+
+def test_tuples_of_places_of_which_the_number_is_open(tmp_path):
+    nodes = [node("GatherND", "x at", "y"), node("ScatterND", "x at rows", "z")]
+    inputs = {"x": ("float32", ("n", 4)), "at": ("int64", ("k", 1)), "rows": ("float32", ("k", 4))}
+    run = converted(tmp_path, model(nodes, inputs, "y z"))
+    for n, k in ((5, 3), (2, 1), (9, 9)):
+        random = np.random.default_rng(n)
+        x, rows = (random.normal(size=(m, 4)).astype(np.float32) for m in (n, k))
+        at = random.permutation(n)[:k, None]
+        y, z = run(x, at, rows)
+        np.testing.assert_array_equal(y, x[at[:, 0]])
+        x[at[:, 0]] = rows
+        np.testing.assert_array_equal(z, x)

@@ -165,7 +165,7 @@ def _of_channels(
 
 @node_fusion("GroupNormFusion", "AddFusion")
 def group_norm(graph: FileGraph, node: FileNode) -> bool:
-    """[N, C, ...] as groups of channels, LayerNorm of each, [N, C, ...], times gamma, plus beta -> GroupNorm"""
+    """Groups of channels apart, LayerNorm of each, together again, times gamma, plus beta -> GroupNorm"""
     shape = graph.shape(node.output)
     if len(shape) < 3 or min(shape[1:]) < 1:
         return False

@@ -64,13 +64,14 @@ def _tuples(call: Call, shape: tuple, indices: Any) -> Any:
 @operator("GatherND")
 def _gather_nd(call, x, indices):
     batch = call.get("batch_dims", 0)
-    places, sizes = known_shape(call, indices), shape_of(x)
-    depth = places[-1]
+    sizes, last = shape_of(x), len(shape_of(indices)) - 1
+    depth = known_shape(call, indices, (last,))[last]
     if batch + depth > len(sizes):
         raise call.fail(f"indices of {depth} entries into {len(sizes)} axes, {batch} of the batch")
     indices = _tuples(call, sizes[batch : batch + depth], indices)
     if batch:
         call.fixed = True
+        places = known_shape(call, indices)
         grid = np.meshgrid(*(np.arange(n) for n in places[:batch]), indexing="ij")
         grid = np.stack(grid, -1).reshape(*places[:batch], *(1,) * (len(places) - batch - 1), batch)
         grid = np.broadcast_to(grid, (*places[:-1], batch))
@@ -88,7 +89,8 @@ _REDUCED = {
 @operator("ScatterND")
 def _scatter_nd(call, x, indices, updates):
     how = _REDUCED[call.choice("reduction", "none", _REDUCED)]
-    depth = known_shape(call, indices)[-1]
+    last = len(shape_of(indices)) - 1
+    depth = known_shape(call, indices, (last,))[last]
     return how(x, _tuples(call, shape_of(x)[:depth], indices), updates)
 
 
