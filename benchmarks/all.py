@@ -26,6 +26,7 @@ BENCHES = (
     "files",
     "footprint",
     "insight",
+    "ascend_sim",
 )
 
 

@@ -23,7 +23,7 @@ _CASTS = (*REGISTERS, dtypes.int64)
 STEPWISE = frozenset(
     """
     assign assign_add assign_sub apply_gradient_descent apply_momentum sgd adam adam_weight_decay
-    adamw apply_adagrad apply_rms_prop max_pool_grad pool_scatter place_class pick_class gather_grad
+    adamw apply_adagrad apply_rms_prop pool_scatter place_class pick_class gather_grad
     place_along
     """.split()
 )

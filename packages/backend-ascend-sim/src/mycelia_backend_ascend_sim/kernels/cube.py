@@ -31,25 +31,24 @@ def in_layout(values: np.ndarray, format: str, dtype: DType) -> Formatted | np.n
     return Formatted(data, format, values.shape)
 
 
-def _half(task: Task, dtype: DType) -> bool:
-    """Whether sums are rounded to float16: where its operands are."""
-    if task.options.accumulate == "fp32":
-        return False
+def _sums(task: Task, dtype: DType) -> dict[str, bool]:
+    """How `arithmetic.accumulate` adds up products of tensors of `dtype`."""
     narrow = task.options.precision_mode == "allow_fp32_to_fp16"
-    return dtype is dtypes.float16 or dtype is dtypes.float32 and narrow
+    exact = dtype is dtypes.float16 or dtype is dtypes.float32 and narrow
+    return {"exact": exact, "half": exact and task.options.accumulate == "fp16"}
 
 
 def products(task: Task, a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
     """The products of a stack of matrices, of tensors of `dtype`; the axes before the last two broadcast."""
-    half = _half(task, dtype)
+    how = _sums(task, dtype)
     if a.ndim == b.ndim == 2:
-        return arithmetic.product(a, b, half=half)
+        return arithmetic.product(a, b, **how)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     result = np.empty((*batch, a.shape[-2], b.shape[-1]), np.float32)
     a = np.broadcast_to(a, (*batch, *a.shape[-2:]))
     b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
     for place in np.ndindex(*batch):
-        result[place] = arithmetic.product(a[place], b[place], half=half)
+        result[place] = arithmetic.product(a[place], b[place], **how)
     return result
 
 
@@ -75,7 +74,7 @@ def dense_values(task: Task, x: Operand, w: Operand, b: Operand | None):
         y = arithmetic.integer_product(rows, w.stored().T)
         return (y if b is None else y + b.stored()).reshape(*x.shape[:-1], w.shape[0])
     rows = x.cube_values("FRACTAL_NZ").reshape(_rows(x), x.shape[-1])
-    y = arithmetic.product(rows, w.cube_values("FRACTAL_NZ").T, half=_half(task, x.dtype))
+    y = arithmetic.product(rows, w.cube_values("FRACTAL_NZ").T, **_sums(task, x.dtype))
     y = y if b is None else y + b.values()
     return y.reshape(*x.shape[:-1], w.shape[0])
 
@@ -114,14 +113,14 @@ class Geometry:
             read.append(slice(first * step + offset, last * step + offset + 1, step))
         return tuple(at), tuple(read)
 
-    def columns(self, x: np.ndarray, *, backward: bool = False) -> np.ndarray:
-        """What each tap reads: [taps, *x.shape[:-rank], *positions]; zeros where it reads nothing.
+    def columns(self, x: np.ndarray, *, backward: bool = False, missing: float = 0) -> np.ndarray:
+        """What each tap reads: [taps, *x.shape[:-rank], *positions]; `missing` where it reads nothing.
 
         `backward`: x lies at positions, and the result at places.
         """
         rank = len(self.kernel)
         where = self.size if backward else self.positions
-        result = np.zeros((len(self.taps), *x.shape[: x.ndim - rank], *where), x.dtype)
+        result = np.full((len(self.taps), *x.shape[: x.ndim - rank], *where), missing, x.dtype)
         for i, tap in enumerate(self.taps):
             if found := self.meetings(tap):
                 at, read = found if not backward else found[::-1]
@@ -140,7 +139,9 @@ def _images_at_once(channels: int, taps: int, places: int, images: int) -> Itera
         yield slice(first, min(first + count, images))
 
 
-def _windows(geometry: Geometry, x: np.ndarray, w: np.ndarray, backward: bool, half: bool) -> np.ndarray:
+def _windows(
+    geometry: Geometry, x: np.ndarray, w: np.ndarray, backward: bool, how: dict[str, bool]
+) -> np.ndarray:
     """Sums over (channel block, tap, channel) of R7: x [N, C, *places], w [C, O, taps] -> [N, O, *places]."""
     where = geometry.size if backward else geometry.positions
     images, channels = x.shape[:2]
@@ -172,7 +173,7 @@ def _windows(geometry: Geometry, x: np.ndarray, w: np.ndarray, backward: bool, h
                 total,
                 blocked(w.transpose(2, 0, 1)),
                 blocked(columns),
-                half=half,
+                **how,
                 mask=None if mask is None else blocked(mask),
             )
         result[:, here] = total.reshape(outputs, count, places)
@@ -192,10 +193,10 @@ def conv_values(task: Task, x: Operand, w: Operand, b: Operand | None, *, stride
     """A convolution as it lies in the accumulators."""
     xs, ws = x.cube_values("NC1HWC0"), w.cube_values("FRACTAL_Z")
     geometry = Geometry(x.shape[2:], w.shape[2:], None, stride, pad, dilation)
-    half = _half(task, x.dtype)
+    how = _sums(task, x.dtype)
 
     def forward(xs, ws):
-        return _windows(geometry, xs, ws.reshape(*ws.shape[:2], -1).swapaxes(0, 1), False, half)
+        return _windows(geometry, xs, ws.reshape(*ws.shape[:2], -1).swapaxes(0, 1), False, how)
 
     y = _grouped(forward, group, xs, ws)
     return y if b is None else y + b.values().reshape(-1, *[1] * (y.ndim - 2))
@@ -204,10 +205,10 @@ def conv_values(task: Task, x: Operand, w: Operand, b: Operand | None, *, stride
 def conv_input_grad_values(task: Task, dy: Operand, w: Operand, *, size, stride, pad, dilation, group):
     ys, ws = dy.cube_values("NC1HWC0"), w.cube_values("FRACTAL_Z")
     geometry = Geometry(size, w.shape[2:], dy.shape[2:], stride, pad, dilation)
-    half = _half(task, dy.dtype)
+    how = _sums(task, dy.dtype)
 
     def backward(ys, ws):
-        return _windows(geometry, ys, ws.reshape(*ws.shape[:2], -1), True, half)
+        return _windows(geometry, ys, ws.reshape(*ws.shape[:2], -1), True, how)
 
     return _grouped(backward, group, ys, ws)
 
@@ -215,16 +216,16 @@ def conv_input_grad_values(task: Task, dy: Operand, w: Operand, *, size, stride,
 def conv_weight_grad_values(task: Task, x: Operand, dy: Operand, *, kernel, stride, pad, dilation, group):
     xs, ys = x.cube_values("NC1HWC0"), dy.cube_values("NC1HWC0")
     geometry = Geometry(x.shape[2:], kernel, dy.shape[2:], stride, pad, dilation)
-    half = _half(task, x.dtype)
+    how = _sums(task, x.dtype)
     c, o = xs.shape[1] // group, ys.shape[1] // group
     parts = [
-        _weight_grad(geometry, xs[:, g * c : (g + 1) * c], ys[:, g * o : (g + 1) * o], half)
+        _weight_grad(geometry, xs[:, g * c : (g + 1) * c], ys[:, g * o : (g + 1) * o], how)
         for g in range(group)
     ]
     return np.concatenate(parts, 0) if group > 1 else parts[0]
 
 
-def _weight_grad(geometry: Geometry, x: np.ndarray, dy: np.ndarray, half: bool) -> np.ndarray:
+def _weight_grad(geometry: Geometry, x: np.ndarray, dy: np.ndarray, how: dict[str, bool]) -> np.ndarray:
     images, channels = x.shape[:2]
     taps, outputs = len(geometry.taps), dy.shape[1]
     places = int(np.prod(geometry.positions))
@@ -244,7 +245,7 @@ def _weight_grad(geometry: Geometry, x: np.ndarray, dy: np.ndarray, half: bool) 
         if masked:
             mask = rows(geometry.columns(np.ones_like(x[here], bool)).swapaxes(0, 1), taps * channels)
         left, right = rows(dy[here], outputs), rows(part, taps * channels)
-        arithmetic.accumulate(total, left, right, half=half, mask=mask)
+        arithmetic.accumulate(total, left, right, mask=mask, **how)
     return total.reshape(outputs, *geometry.kernel, channels).transpose(
         0, len(geometry.kernel) + 1, *range(1, len(geometry.kernel) + 1)
     )

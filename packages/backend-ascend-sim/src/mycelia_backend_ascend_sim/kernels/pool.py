@@ -1,4 +1,8 @@
-"""Average pools of the vector unit: the terms of a window are summed by R5 and divided by a product."""
+"""Pools of the vector unit.
+
+The terms of a mean are summed by R5 and multiplied by 1 over their number. Gradients of largest elements are
+added tap after tap, by kernel row and column.
+"""
 
 from __future__ import annotations
 
@@ -37,4 +41,26 @@ def avg_pool_grad(
     return halved(geometry.columns(parts, backward=True))
 
 
-WRITTEN = {"avg_pool": avg_pool, "avg_pool_grad": avg_pool_grad}
+def max_pool(task: Task, x: Operand, *, kernel, stride, pad, dilation, ceil, data_format):
+    geometry = Geometry(x.shape[2:], kernel, task.outputs[0].shape[2:], stride, pad, dilation)
+    return np.maximum.reduce(geometry.columns(x.values(), missing=-np.inf), 0)
+
+
+def max_pool_grad(task: Task, x: Operand, dy: Operand, *, kernel, stride, pad, dilation, ceil, data_format):
+    geometry = Geometry(x.shape[2:], kernel, dy.shape[2:], stride, pad, dilation)
+    first = geometry.columns(x.values(), missing=-np.inf).argmax(0)
+    result, dys = np.zeros(x.shape, np.float32), dy.values()
+    for i, tap in enumerate(geometry.taps):
+        if found := geometry.meetings(tap):
+            at, read = found
+            chosen = first[(..., *at)] == i
+            result[(..., *read)] += np.where(chosen, dys[(..., *at)], np.float32(0))
+    return result
+
+
+WRITTEN = {
+    "max_pool": max_pool,
+    "max_pool_grad": max_pool_grad,
+    "avg_pool": avg_pool,
+    "avg_pool_grad": avg_pool_grad,
+}
