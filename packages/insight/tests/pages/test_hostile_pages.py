@@ -48,6 +48,7 @@ RUN = "./" + evil("run")
 
 #: What a page must show, at least, and what its address needs for that; pages that are not here show the run.
 SHOWN = {
+    "/dashboard": [],
     "/summary-manage": ["base", "run"],
     "/model-traceback": ["optimizer", "network", "metric", "user", "value", "run"],
     "/data-traceback": ["operator", "setting", "path"],
@@ -59,6 +60,7 @@ SHOWN = {
     "/train-manage/embedding": ["tensor", "column", "label", "vectors"],
     "/train-manage/text": ["text", "words", "cell"],
     "/train-manage/audio": ["audio"],
+    "/train-manage/system": ["machine", "run", "file"],
     "/train-manage/loss-analysis": ["landscape", "run", "unit", "decomposition"],
     "/compare-analysis/loss": ["landscape", "run", "unit", "decomposition"],
     "/train-manage/graph": ["node", "graph"],
@@ -92,6 +94,7 @@ def hostile_runs(base: Path) -> None:
     run = base / evil("run")
     table_ = number(1, 2) + number(1, 3) + number(2, 11) + field(3, struct.pack("<6f", *range(6)))
     many = [scalar(evil("scalar"), step, 1.0 / (step + 1), 1.7e9 + step) for step in range(5)]
+    many.append(scalar(f"system/{evil('machine')}", 1, 2.0))
     for step in range(3):
         many.append(recorded(4, evil("image"), image_message(png(4, 3), 4, 3), step))
         many.append(recorded(9, evil("histogram"), bucket(step, 1, 5) + bucket(step + 1, 1, 9), step))

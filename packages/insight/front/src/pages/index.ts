@@ -13,6 +13,7 @@ export interface RunPage {
 
 export interface Board {
   path: string;
+  unlisted?: boolean; // not named in the header
   title: Title;
   load: () => Promise<{ default: Component }>;
 }
@@ -26,6 +27,7 @@ export const runPages: RunPage[] = [
   { path: "/train-manage/audio", title: { en: "Sounds", zh: "音频" }, kinds: ["audio"], load: () => import("./Sounds.svelte") },
   { path: "/train-manage/embedding", title: { en: "Embeddings", zh: "嵌入" }, kinds: ["tensor", "projector"], load: () => import("./Embeddings.svelte") },
   { path: "/train-manage/loss-analysis", title: { en: "Loss landscape", zh: "损失函数地形图" }, kinds: ["landscape"], load: () => import("./Landscape.svelte") },
+  { path: "/train-manage/system", title: { en: "Machine", zh: "系统资源" }, kinds: ["system"], load: () => import("./System.svelte") },
   { path: "/train-manage/graph", title: { en: "Graph", zh: "计算图" }, kinds: ["graph"], load: () => import("./Graph.svelte") },
   { path: "/train-manage/data-map", title: { en: "Data pipeline", zh: "数据图" }, kinds: ["dataset_graph"], load: () => import("./DataMap.svelte") },
 ];
@@ -36,5 +38,6 @@ export const boards: [Board, ...Board[]] = [
   { path: "/model-traceback", title: { en: "Model lineage", zh: "模型溯源" }, load: () => import("./ModelLineage.svelte") },
   { path: "/compare-analysis/loss", title: { en: "Landscapes", zh: "地形图对比" }, load: () => import("./CompareLandscapes.svelte") },
   { path: "/data-traceback", title: { en: "Dataset lineage", zh: "数据溯源" }, load: () => import("./DatasetLineage.svelte") },
+  { path: "/dashboard", unlisted: true, title: { en: "Dashboard", zh: "面板" }, load: () => import("./Dashboard.svelte") },
   { path: "/compare-analysis/scalar", title: { en: "Comparison", zh: "对比看板" }, load: () => import("./Compare.svelte") },
 ];

@@ -14,6 +14,7 @@ export const en = {
   filter: "Filter by text or /pattern/",
   noRuns: "No runs below this folder yet. A run is a folder that SummaryRecord or SummaryCollector writes to.",
   noneMatch: "No run matches the filter.",
+  noDashboard: (name: string) => `There is no dashboard ${name}.`,
   loading: "Reading…",
   failed: "The service does not answer: ",
   broken: (n: number) => (n === 1 ? "1 broken record" : `${n} broken records`),

@@ -16,6 +16,7 @@ export const zh: Texts = {
   filter: "按文本或 /正则/ 筛选",
   noRuns: "该目录下还没有训练。SummaryRecord 或 SummaryCollector 写入的目录即为一次训练。",
   noneMatch: "没有符合条件的训练。",
+  noDashboard: (name: string) => `没有面板 ${name}。`,
   loading: "正在读取……",
   failed: "服务没有响应：",
   broken: (n: number) => `${n} 条损坏的记录`,

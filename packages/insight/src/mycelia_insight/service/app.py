@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service import api, compatible
+from mycelia_insight.service.extensions import Extensions
 from mycelia_insight.service.settings import Settings, is_loopback
 
 PAGES = Path(__file__).parent.parent / "pages"
@@ -33,8 +34,10 @@ _HEADERS = {
 
 def make_app(settings: Settings, library: Library) -> Starlette:
     """The application below the settings' prefix."""
+    extensions = Extensions(library)
     inner = [
-        Mount("/api/v1", routes=api.routes(library)),
+        Mount("/api/v1", routes=api.routes(library, extensions)),
+        Mount("/dashboards", app=extensions),
         Mount(settings.api_prefix, routes=compatible.routes(library, settings)),
         _pages(),
     ]

@@ -109,7 +109,7 @@ def mycelia_communicator(config):
 
 @hookspec
 def mycelia_dashboards(app):
-    """Return dashboards to add to the Insight server `app`."""
+    """Return a list of `mycelia_insight.dashboards.Dashboard`, pages of Insight; `app` tells of the runs."""
 
 
 @hookspec

@@ -213,6 +213,13 @@ def kernels(backend_name: str) -> list:
     return [table for table in found if table is not None]
 
 
+def dashboards(app: object) -> list:
+    """The dashboards that plugins bring for Insight; `app` is what they may ask of it."""
+    found: list = []
+    _ask_each("mycelia_dashboards", "a dashboard", found.extend, app=app)
+    return found
+
+
 def distribution_of(plugin_name: str) -> str:
     """The distribution that a plugin came with, for messages."""
     return next((p.distribution for p in found() if p.name == plugin_name), plugin_name)

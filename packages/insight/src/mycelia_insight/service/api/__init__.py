@@ -22,13 +22,14 @@ from mycelia_insight.service.api import (
     texts,
 )
 from mycelia_insight.service.endpoints import Table
+from mycelia_insight.service.extensions import Extensions
 
 _TOPICS = (
     lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings, landscapes, manage,
 )  # fmt: skip
 
 
-def routes(library: Library) -> Sequence[BaseRoute]:
+def routes(library: Library, extensions: Extensions) -> Sequence[BaseRoute]:
     """Routes below `/api/v1`."""
     table = Table("Mycelia Insight")
 
@@ -39,4 +40,5 @@ def routes(library: Library) -> Sequence[BaseRoute]:
 
     for topic in _TOPICS:
         topic.add(table, library)
+    extensions.add(table)
     return table.routes

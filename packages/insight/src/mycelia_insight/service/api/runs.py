@@ -20,6 +20,8 @@ from mycelia_insight.runs.status import status_of
 from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, number, run_of
 from mycelia_insight.service.endpoints import Table
 
+_SYSTEM = "system/"  # SummaryCollector's, and what is imported of W&B
+
 
 def add(table: Table, library: Library) -> None:
     """Add the endpoints to `table`."""
@@ -43,12 +45,13 @@ def add(table: Table, library: Library) -> None:
     def tags(_request: Request, run: str) -> dict:
         """Tags of a run by their kinds, and broken records of its files.
 
-        The configuration of TensorBoard's projector, a file, stands under `projector`.
+        The configuration of TensorBoard's projector, a file, stands under `projector`, scalars that tell of the
+        machine (`system/...`) under `system`.
         """
         found = run_of(library, run)
         kinds: dict[str, list[dict]] = {}
         for tag in found.tags():
-            kinds.setdefault(tag.kind.name.lower(), []).append({
+            kinds.setdefault(_kind_of(tag), []).append({
                 "tag": tag.name, "count": tag.count, "first_step": tag.first_step, "last_step": tag.last_step,
                 "first_time": tag.first_time, "last_time": tag.last_time,
                 **({"last_value": number(tag.last_value)} if tag.kind == Kind.SCALAR else {}),
@@ -92,6 +95,12 @@ async def _changes(library: Library, request: Request) -> AsyncIterator[bytes]:
         end()
 
 
+def _kind_of(tag: Tag) -> str:
+    """What a page shows a tag by."""
+    is_system = tag.kind == Kind.SCALAR and tag.name.startswith(_SYSTEM)
+    return "system" if is_system else tag.kind.name.lower()
+
+
 def row_of(library: Library, run: Run) -> dict:
     """A run as the list has it."""
     tags = run.tags()
@@ -101,7 +110,7 @@ def row_of(library: Library, run: Run) -> dict:
 def _row(library: Library, run: Run, tags: list[Tag], lineage: Lineage, note: Note) -> dict:
     counts: dict[str, int] = {}
     for tag in tags:
-        counts[tag.kind.name.lower()] = counts.get(tag.kind.name.lower(), 0) + 1
+        counts[_kind_of(tag)] = counts.get(_kind_of(tag), 0) + 1
     if has_projector(run):
         counts["projector"] = 1
     loss, best = library.highlights.loss(tags, lineage), library.highlights.best(run, tags, lineage)
