@@ -25,7 +25,7 @@ def mycelia_compat_packages() -> None:
     """Return a dict from a package of MindSpore's family ("mindspore_serving") to ours that stands for it."""
 
 def mycelia_dashboards(app) -> None:
-    """Return dashboards to add to the Insight server `app`."""
+    """Return a list of `mycelia_insight.dashboards.Dashboard`, pages of Insight; `app` tells of the runs."""
 
 def mycelia_dataset_cache(config) -> None:
     """Return a client of the dataset cache that `config`, a `DatasetCache`, describes."""

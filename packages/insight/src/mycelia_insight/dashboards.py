@@ -23,10 +23,10 @@ MODULE = "page.js"
 class Dashboard:
     """A page in the head of all pages.
 
-    name: of its address, small letters, digits, `-` and `_`; title: by language, `{"en": ..., "zh": ...}`, or
-    one for all; files: a folder with `page.js`, a module that exports `mount(host, context)`, and what that
-    loads; routes: Starlette's, below `api/` beside it. Errors: ValueError for another name or a folder without
-    the module; TypeError.
+    name: of its address, small letters, digits, `-` and `_`; title: one, or `{"en": ..., "zh": ...}`; files:
+    a folder with `page.js`, a module that exports `mount(host, context)`, and what that loads; routes:
+    Starlette's, below `api/` beside it. Errors: ValueError for another name or a folder without the module;
+    TypeError.
     """
 
     name: str
@@ -68,7 +68,10 @@ class Insight:
 
         Errors: KeyError if there is no such run or scalar.
         """
-        found = self._run(run).points(tag, columns=columns)
+        one = self._run(run)
+        known = next((t for t in one.tags() if t.kind == Kind.SCALAR and t.name == tag), None)
+        low, high = sorted((known.first_step, known.last_step)) if known else (0, 0)
+        found = one.points(tag, low=low, high=high, columns=columns) if columns else one.points(tag)
         if found is None:
             raise KeyError(f"run {run!r} has no scalar {tag!r}")
         return found

@@ -52,7 +52,7 @@ class Extensions:
 
         @table.get("/dashboards", _LANGUAGE)
         def dashboards(_request: Request, language: str) -> dict:
-            """Pages that plugins bring; `dashboards/NAME/page.js` beside this interface is the module of one."""
+            """Pages that plugins bring; `/dashboards/NAME/page.js` is the module of one."""
             return {
                 "dashboards": [{"name": one.name, "title": one.title_in(language)} for one in self.found()]
             }

@@ -45,8 +45,8 @@ def add(table: Table, library: Library) -> None:
     def tags(_request: Request, run: str) -> dict:
         """Tags of a run by their kinds, and broken records of its files.
 
-        The configuration of TensorBoard's projector, a file, stands under `projector`, scalars that tell of the
-        machine (`system/...`) under `system`.
+        The configuration of TensorBoard's projector, a file, stands under `projector`, scalars of the machine
+        (`system/...`) under `system`.
         """
         found = run_of(library, run)
         kinds: dict[str, list[dict]] = {}

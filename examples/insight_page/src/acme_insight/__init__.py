@@ -1,0 +1,1 @@
+"""A page of Mycelia Insight that ranks runs."""
