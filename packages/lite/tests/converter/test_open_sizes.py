@@ -173,3 +173,19 @@ def test_tuples_of_places_of_which_the_number_is_open(tmp_path):
         np.testing.assert_array_equal(y, x[at[:, 0]])
         x[at[:, 0]] = rows
         np.testing.assert_array_equal(z, x)
+
+
+@pytest.mark.parametrize("reduction", ["max", "min", "mul"])
+def test_elements_are_reduced_at_an_open_number_of_places(tmp_path, reduction):
+    """As the networks of graphs do it: the largest of what edges bring to a node."""
+    nodes = [node("ScatterElements", "x at rows", "y", axis=0, reduction=reduction)]
+    inputs = {"x": ("float32", ("n", 3)), "at": ("int64", ("k", 3)), "rows": ("float32", ("k", 3))}
+    run = converted(tmp_path, model(nodes, inputs, "y"))
+    how = {"max": np.maximum, "min": np.minimum, "mul": np.multiply}[reduction]
+    for n, k in ((4, 9), (2, 1), (6, 6)):
+        random = np.random.default_rng(n)
+        x, rows = (random.normal(size=(m, 3)).astype(np.float32) for m in (n, k))
+        at = random.integers(0, n, (k, 3))
+        (y,) = run(x, at, rows)
+        how.at(x, (at, np.arange(3)[None]), rows)
+        np.testing.assert_allclose(y, x, rtol=1e-6)

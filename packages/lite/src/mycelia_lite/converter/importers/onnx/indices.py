@@ -101,8 +101,11 @@ def _scatter_elements(call, x, indices, updates):
     indices = _from_front(call, indices, shape_of(x)[axis])
     if how in ("none", "add"):
         return ops.tensor_scatter_elements(x, indices, updates, axis, how)
-    shape = known_shape(call, indices)
-    grid = [cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
+    shape = shape_of(indices)
+    if all(map(is_number, shape)):
+        grid = [cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
+    else:
+        grid = [ops.cumsum(ops.ones_like(indices), a) - 1 for a in range(len(shape))]
     grid[axis] = indices
     return _REDUCED[how](x, ops.stack(grid, -1), updates)
 
