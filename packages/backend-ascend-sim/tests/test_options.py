@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import mycelia as ms
 from mycelia_backend_ascend_sim import chip, options
 
 
@@ -47,3 +48,21 @@ def test_each_chip_has_a_complete_table():
     big, small = chip.load("910"), chip.load("310")
     assert (big.l0a, big.l0b, big.l0c, big.l1, big.ub) == (64 << 10, 64 << 10, 256 << 10, 1 << 20, 256 << 10)
     assert big.cube == (16, 16, 16) and big.vector_bytes == 256 and big.cores > small.cores
+
+
+MODES = {"force_fp16": "allow_fp32_to_fp16", "force_fp32": "must_keep_origin_dtype"}
+
+
+@pytest.mark.parametrize("asked", MODES)
+def test_the_context_sets_the_precision_mode(asked):
+    found = ms.config.context(device_target="Ascend", ascend_config={"precision_mode": asked})
+    with options.context(), found:
+        assert options.present().precision_mode == MODES[asked]
+
+
+def test_other_precision_modes_are_told(capfd):
+    before = options.present()
+    asked = {"precision_mode": "allow_mix_precision"}
+    with ms.config.context(device_target="Ascend", ascend_config=asked):
+        assert options.present() is before
+    assert "no precision_mode 'allow_mix_precision', it has force_fp16" in capfd.readouterr().err

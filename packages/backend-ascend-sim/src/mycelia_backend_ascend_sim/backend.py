@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from mycelia import config, log
 from mycelia.backends import Backend, Buffer, Pass, Stream, TaskInfo
 from mycelia_backend_ascend_sim import chip, options
 from mycelia_backend_ascend_sim.tasks import Device
+
+#: `precision_mode` of `set_context(ascend_config=...)` -> that of the options.
+PRECISION_MODES = {
+    "force_fp16": "allow_fp32_to_fp16",
+    "allow_fp32_to_fp16": "allow_fp32_to_fp16",
+    "allow_fp32_to_bf16": "allow_fp32_to_bf16",
+    "force_fp32": "must_keep_origin_dtype",
+    "must_keep_origin_dtype": "must_keep_origin_dtype",
+}
+
+
+def follow_context(value: Mapping[str, Any]) -> None:
+    """Take over what the setting `ascend_config` says of precision; of other modes a warning tells."""
+    mode = value.get("precision_mode")
+    if mode in PRECISION_MODES:
+        options.configure(precision_mode=PRECISION_MODES[mode])
+    elif mode is not None:
+        text = "ascend_config: the simulator has no precision_mode %r, it has %s"
+        log.logger(__name__).warning(text, mode, ", ".join(PRECISION_MODES))
 
 
 class AscendStream(Stream):
@@ -31,6 +51,8 @@ class AscendSimBackend(Backend):
     def __init__(self) -> None:
         self.simulated = Device(chip.load(options.present().chip).memory_bytes)
         self._default = AscendStream()
+        follow_context(config.get("ascend_config"))
+        config.on_change("ascend_config", follow_context)
 
     def kernels(self):
         from mycelia_backend_ascend_sim import kernels

@@ -304,6 +304,8 @@ SETTINGS: dict[str, Setting] = {
            doc="Permissions of log files, an octal number."),
         _s("verbose_log", "", env=("MYCELIA_VLOG_v", "VLOG_v"), in_context=False,
            doc="Tags of verbose messages: `n`, `(a,b)`, `(a,)` or `(,b)`; 20000 lists those that exist."),
+        _s("ascend_config", {},
+           doc="Settings that a backend for Ascend follows: `precision_mode`, the dtypes of products."),
         # --- accepted so that scripts run; a warning says what does not happen
         _compat("memory_optimize_level", "O0", "memory of programs is planned alike at each level",
                 choices=("O0", "O1")),
@@ -323,7 +325,6 @@ SETTINGS: dict[str, Setting] = {
         _compat("enable_profiling", False, "nothing is profiled, `mycelia.Profiler` does that"),
         _compat("profiling_options", "", "nothing is profiled, `mycelia.Profiler` does that"),
         _compat("grad_for_scalar", False, "numbers have no gradient, tensors have"),
-        _compat("ascend_config", {}, "no Ascend device runs ops"),
         _compat("gpu_config", {}, "no GPU runs ops"),
     )
 }  # fmt: skip
