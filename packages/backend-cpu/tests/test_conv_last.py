@@ -230,3 +230,16 @@ def test_bits_do_not_depend_on_the_number_of_threads(algorithm, seed):
     )
     for other in others:
         np.testing.assert_array_equal(other, first)
+
+
+@pytest.mark.parametrize("size", [(4, 4), (5, 6), (7, 7), (9, 8), (14, 13)])
+@pytest.mark.parametrize("side, group", [(1, 1), (3, 1), (3, 320)])
+def test_few_pixels_of_many_channels_have_the_same_bits_for_any_number_of_threads(size, side, group):
+    how = dict(stride=(1, 1), pad=(side // 2,) * 4, dilation=(1, 1), group=group)
+    algorithm = "depthwise" if group > 1 else "direct"
+    rng, x, w = drawn(1, size, 320, group if group > 1 else 180, (side, side), group)
+    bias = rng.uniform(-1, 1, w.shape[0]).astype(np.float32)
+    first, *others = _bits_with((1, 2, 3, 4, 7), lambda: native(x, w, bias, algorithm=algorithm, **how))
+    assert_near(first, convolved(x, w, bias, **how), 4e-6)  # sums of 2,880 terms
+    for other in others:
+        np.testing.assert_array_equal(other, first)

@@ -31,11 +31,13 @@ class Memory {
 // each at its first touch. A part that goes is free again when all those beside it are.
 class Pool {
  public:
+  // About so many bytes will be taken: whether huge pages are of use is known from the first part on.
+  void expect(size_t bytes) { total_ = bytes; }
   Memory take(size_t bytes);
 
  private:
   Memory chunk_;
-  size_t used_ = 0, total_ = 0;  // of the chunk; of all that was taken
+  size_t used_ = 0, total_ = 0;  // of the chunk; of all that was expected or taken
 };
 
 }  // namespace mycelia::lite

@@ -41,6 +41,7 @@ MSStatus build(MSModelHandle handle, MSModelType type, MSContextHandle context, 
 
 Status parsed(Source& source) {
   source.file.bytes = &source.bytes;
+  source.pool.expect(source.bytes.size());
   return read_model_file(source.bytes.data(), source.bytes.size(), &source.file);
 }
 

@@ -31,7 +31,7 @@ struct DenseStrip {
   body("(%%" high ", %%" row ")", "ymm14", "ymm8", "ymm9") body("(%%" high ", %%" row ", 2)", "ymm15", "ymm10", "ymm11")
 #define MYC_OF_A(body) MYC_ROWS(body, "r8", "r9", "rdx")
 #define MYC_OF_C(body) MYC_ROWS(body, "rsi", "r10", "rdi")
-#define MYC_FETCH(at, with, s, t) "prefetcht0 " at "\n\t"
+#define MYC_CLAIM(at, with, s, t) "prefetchw " at "\n\t"
 #define MYC_START(at, with, s, t) "vmovaps %%ymm12, %%" s "\n\tvmovaps %%ymm13, %%" t "\n\t"
 #define MYC_STEP(u, at, with, s, t) \
   "vbroadcastss 4*" #u at ", %%" with "\n\t" \
@@ -55,7 +55,7 @@ inline __attribute__((noinline)) void run_dense(DenseStrip& x) {
       "leaq (%%rsi, %%rdi, 2), %%r10\n\taddq %%rdi, %%r10\n\tmovq " MYC_X(a) ", %%r13\n\t.p2align 5\n"
       "1:\n\tmovq " MYC_X(b) ", %%rbx\n\tmovq " MYC_X(start) ", %%r12\n\tmovq " MYC_X(blocks) ", %%r11\n"
       "2:\n\tmovq %%r13, %%r8\n\tleaq (%%rdx, %%rdx, 2), %%r9\n\taddq %%r13, %%r9\n\t"
-      "vmovups (%%r12), %%ymm12\n\tvmovups 32(%%r12), %%ymm13\n\t" MYC_OF_A(MYC_START) MYC_OF_C(MYC_FETCH)
+      "vmovups (%%r12), %%ymm12\n\tvmovups 32(%%r12), %%ymm13\n\t" MYC_OF_A(MYC_START) MYC_OF_C(MYC_CLAIM)
       "movq " MYC_X(k) ", %%rcx\n\tsubq $4, %%rcx\n\tjs 4f\n\t.p2align 6\n"
       "3:\n\t" MYC_K(0) MYC_K(1) MYC_K(2) MYC_K(3)
       "addq $16, %%r8\n\taddq $16, %%r9\n\taddq $256, %%rbx\n\tsubq $4, %%rcx\n\tjns 3b\n"
@@ -80,7 +80,7 @@ inline __attribute__((noinline)) void run_dense(DenseStrip& x) {
 #undef MYC_ROWS
 #undef MYC_OF_A
 #undef MYC_OF_C
-#undef MYC_FETCH
+#undef MYC_CLAIM
 #undef MYC_START
 #undef MYC_STEP
 #undef MYC_STEP_0

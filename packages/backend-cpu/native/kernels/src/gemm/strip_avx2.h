@@ -43,6 +43,7 @@ struct Strip {
 #define MYC_POINTER(i, row, a, s, t) "movq 8*" #i "(%%rdi), %%" row "\n\tleaq (%%rsi, %%" row ", 4), %%" row "\n\t"
 #define MYC_OFFSET(i, row, a, s, t) "movq 8*" #i "(%%rdi), %%" row "\n\t"
 #define MYC_FETCH(i, row, a, s, t) "movq 8*" #i "(%%rdi), %%rbx\n\tprefetcht0 (%%rsi, %%rbx, 4)\n\t"
+#define MYC_CLAIM(i, row, a, s, t) "movq 8*" #i "(%%rdi), %%rbx\n\tprefetchw (%%rsi, %%rbx, 4)\n\t"
 #define MYC_START(i, row, a, s, t) "vmovaps %%ymm12, %%" s "\n\tvmovaps %%ymm13, %%" t "\n\t"
 #define MYC_STEP(i, row, a, s, t, u) \
   "vbroadcastss 4*" #u "(%%" row ", %%rax, 4), %%" a "\n\t" \
@@ -83,7 +84,7 @@ struct Strip {
       ".p2align 5\n1:\n\t" \
       "movq " MYC_X(blocks) ", %%rax\n\tmovq %%rax, " MYC_X(left) "\n" \
       "11:\n\tmovq " MYC_X(c) ", %%rsi\n\tmovq " MYC_X(c_row) ", %%rdi\n\taddq " MYC_X(c_ahead) ", %%rsi\n\t" \
-      rows(MYC_FETCH) \
+      rows(MYC_CLAIM) \
       "movq " MYC_X(residual) ", %%rax\n\ttestq %%rax, %%rax\n\tjz 2f\n\taddq %%rax, %%rsi\n\t" rows(MYC_FETCH) \
       "2:\n\tmovq " MYC_X(a) ", %%rsi\n\tmovq " MYC_X(a_row) ", %%rdi\n\t" rows(MYC_POINTER) \
       "movq " MYC_X(start) ", %%rax\n\tvmovups (%%rax), %%ymm12\n\tvmovups 32(%%rax), %%ymm13\n\t" rows(MYC_START) \
@@ -131,6 +132,8 @@ inline __attribute__((noinline)) void run_strip(int64_t rows, Strip& x) {
 #define MYC_WIDE_OFFSET(i, row, a, s, t, u, v) MYC_OFFSET(i, row, a, s, t)
 #define MYC_WIDE_FETCH(i, row, a, s, t, u, v) \
   "movq 8*" #i "(%%rdi), %%rbx\n\tprefetcht0 (%%rsi, %%rbx, 4)\n\tprefetcht0 64(%%rsi, %%rbx, 4)\n\t"
+#define MYC_WIDE_CLAIM(i, row, a, s, t, u, v) \
+  "movq 8*" #i "(%%rdi), %%rbx\n\tprefetchw (%%rsi, %%rbx, 4)\n\tprefetchw 64(%%rsi, %%rbx, 4)\n\t"
 #define MYC_WIDE_START(i, row, a, s, t, u, v) \
   "vmovaps %%ymm12, %%" s "\n\tvmovaps %%ymm13, %%" t "\n\tvmovaps %%ymm14, %%" u "\n\tvmovaps %%ymm15, %%" v "\n\t"
 #define MYC_WIDE_ADD(i, row, a, s, t, u, v) \
@@ -157,7 +160,7 @@ inline __attribute__((noinline)) void run_wide_strip(Strip& x, int64_t b_panel) 
       "movq %[panel], %%r11\n\t.p2align 5\n1:\n\t"
       "movq " MYC_X(blocks) ", %%rax\n\tmovq %%rax, " MYC_X(left) "\n"
       "11:\n\tmovq " MYC_X(c) ", %%rsi\n\tmovq " MYC_X(c_row) ", %%rdi\n\taddq " MYC_X(c_ahead) ", %%rsi\n\t"
-      MYC_WIDE(MYC_WIDE_FETCH)
+      MYC_WIDE(MYC_WIDE_CLAIM)
       "movq " MYC_X(residual) ", %%rax\n\ttestq %%rax, %%rax\n\tjz 2f\n\taddq %%rax, %%rsi\n\t"
       MYC_WIDE(MYC_WIDE_FETCH)
       "2:\n\tmovq " MYC_X(a) ", %%rsi\n\tmovq " MYC_X(a_row) ", %%rdi\n\t" MYC_WIDE(MYC_WIDE_POINTER)
@@ -196,6 +199,7 @@ inline __attribute__((noinline)) void run_wide_strip(Strip& x, int64_t b_panel) 
 #undef MYC_POINTER
 #undef MYC_OFFSET
 #undef MYC_FETCH
+#undef MYC_CLAIM
 #undef MYC_START
 #undef MYC_STEP
 #undef MYC_STEP_0
@@ -216,6 +220,7 @@ inline __attribute__((noinline)) void run_wide_strip(Strip& x, int64_t b_panel) 
 #undef MYC_WIDE_POINTER
 #undef MYC_WIDE_OFFSET
 #undef MYC_WIDE_FETCH
+#undef MYC_WIDE_CLAIM
 #undef MYC_WIDE_START
 #undef MYC_WIDE_ADD
 #undef MYC_WIDE_LOW

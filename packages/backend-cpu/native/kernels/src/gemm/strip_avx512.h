@@ -60,6 +60,8 @@ struct Strip {
   "movq 8*" #i "(%%rdi), %%rax\n\tleaq (%%rbx, %%rax, 4), %%rax\n\tmovq %%rax, " row "\n\t"
 #define MYC_FETCH(i, row, s, t) \
   "movq 8*" #i "(%%rdi), %%rax\n\tprefetcht0 (%%rbx, %%rax, 4)\n\tprefetcht0 64(%%rbx, %%rax, 4)\n\t"
+#define MYC_CLAIM(i, row, s, t) \
+  "movq 8*" #i "(%%rdi), %%rax\n\tprefetchw (%%rbx, %%rax, 4)\n\tprefetchw 64(%%rbx, %%rax, 4)\n\t"
 #define MYC_START(i, row, s, t) "vmovaps %%zmm24, %%" s "\n\tvmovaps %%zmm25, %%" t "\n\t"
 #define MYC_FIRST(p, s, t) \
   "vbroadcastss (%%" p ", %%rax), %%zmm28\n\t" \
@@ -91,7 +93,7 @@ struct Strip {
       "movl " MYC_X(columns) ", %%eax\n\tkmovw %%eax, %%k1\n\t.p2align 5\n" \
       "1:\n\tmovq " MYC_X(blocks) ", %%rax\n\tmovq %%rax, " MYC_X(left) "\n" \
       "11:\n\tmovq " MYC_X(c) ", %%rbx\n\tmovq " MYC_X(c_row) ", %%rdi\n\taddq " MYC_X(c_ahead) ", %%rbx\n\t" \
-      MYC_ALL(rows, MYC_FETCH) \
+      MYC_ALL(rows, MYC_CLAIM) \
       "movq " MYC_X(residual) ", %%rax\n\ttestq %%rax, %%rax\n\tjz 2f\n\taddq %%rax, %%rbx\n\t" MYC_ALL(rows, MYC_FETCH) \
       "2:\n\tmovq " MYC_X(a) ", %%rbx\n\tmovq " MYC_X(a_row) ", %%rdi\n\t" rows(MYC_NEAR, MYC_FAR) \
       "movq " MYC_X(start) ", %%rax\n\tvmovups (%%rax), %%zmm24\n\tvmovups 64(%%rax), %%zmm25 %{%%k1%}%{z%}\n\t" \
@@ -155,6 +157,7 @@ inline __attribute__((noinline)) void run_strip(int64_t rows, Strip& x) {
 #undef MYC_NEAR
 #undef MYC_FAR
 #undef MYC_FETCH
+#undef MYC_CLAIM
 #undef MYC_START
 #undef MYC_FIRST
 #undef MYC_SECOND

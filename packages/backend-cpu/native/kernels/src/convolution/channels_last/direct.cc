@@ -240,7 +240,8 @@ struct Block {
   }
 };
 
-constexpr int kFewTiles = 4;  // of pixels, for which weights come into the cache
+constexpr int64_t kFewPixels = 24;  // of a share, for which weights come into the cache
+constexpr int64_t kWeightsEach = 6;  // weights that all threads read cost as much as this part of them from another's cache
 
 int32_t multiply(const myc_call* call, Product& p) {
   p.pixels = p.n * p.axis[0].outputs * p.axis[1].outputs;
@@ -264,15 +265,15 @@ int32_t multiply(const myc_call* call, Product& p) {
   // the weights, which all of them read then, are more than what would go from cache to cache.
   const int64_t workers = max_workers(call), inputs = p.n * p.axis[0].in_size * p.axis[1].in_size;
   p.shares = 1;
-  if (p.k_total * p.columns < inputs * p.depth + p.pixels * p.columns / 2)
-    p.shares = clamp(p.block_pixels / (kFewTiles * kTileRows), int64_t{1}, ceil_div(workers, pixel_blocks));
+  if (p.k_total * p.columns < kWeightsEach * (inputs * p.depth + p.pixels * p.columns / 2))
+    p.shares = clamp(p.block_pixels / kFewPixels, int64_t{1}, ceil_div(workers, pixel_blocks));
   const int64_t column_blocks = ceil_div(p.columns, kTileColumns) * p.group;
   const int64_t bytes = Block::bytes(p);
   char* memory = scratch.take<char>(bytes * workers);
   if (!memory) return MYC_E_MEMORY;
-  // A unit of work is one column block of one share of a block of pixels; about 50 us of one core make a piece.
+  // A unit of work is one column block of one share of a block of pixels; about 20 us of one core make a piece.
   const int64_t work = p.block_pixels * p.k_total * kTileColumns / p.shares;
-  parallel_for_worker(call, pixel_blocks * p.shares * column_blocks, (int64_t{2} << 20) / (work + 1) + 1,
+  parallel_for_worker(call, pixel_blocks * p.shares * column_blocks, (int64_t{1} << 20) / (work + 1) + 1,
                       [&](int64_t begin, int64_t end, int32_t worker) {
                         Block block(p, memory + worker * bytes);
                         while (begin < end) {
