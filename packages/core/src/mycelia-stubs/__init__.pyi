@@ -6,9 +6,9 @@ from . import (
     context as context, dataset as dataset, debug as debug, device_context as device_context,
     dtype as dtype, dtypes as dtypes, errors as errors, experimental as experimental, hal as hal,
     hookspecs as hookspecs, io as io, ir as ir, log as log, mindrecord as mindrecord, mint as mint,
-    nn as nn, numpy as numpy, ops as ops, parallel as parallel, plugins as plugins, profiler as profiler,
-    rewrite as rewrite, runtime as runtime, scipy as scipy, testing as testing, train as train,
-    utils as utils,
+    nn as nn, numpy as numpy, ops as ops, parallel as parallel, plugins as plugins, precision as precision,
+    profiler as profiler, rewrite as rewrite, runtime as runtime, scipy as scipy, testing as testing,
+    train as train, utils as utils,
 )
 from mycelia.dtype import (
     bfloat16 as bfloat16, bool_ as bool_, byte as byte, cdouble as cdouble, cfloat as cfloat,
@@ -242,8 +242,8 @@ __all__ = [
     "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "amp", "autodiff", "backends",
     "boost", "capture", "common", "communication", "compile", "config", "context", "dataset", "debug",
     "device_context", "dtype", "dtypes", "errors", "experimental", "hal", "hookspecs", "io", "ir", "log",
-    "mindrecord", "mint", "nn", "numpy", "ops", "parallel", "plugins", "profiler", "rewrite", "runtime",
-    "scipy", "testing", "train", "utils",
+    "mindrecord", "mint", "nn", "numpy", "ops", "parallel", "plugins", "precision", "profiler", "rewrite",
+    "runtime", "scipy", "testing", "train", "utils",
 ]
 
 GRAPH_MODE: builtins.int

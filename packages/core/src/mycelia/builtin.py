@@ -9,12 +9,15 @@ HOOK_API = 1
 
 @hookimpl
 def mycelia_begin(compiling: bool) -> None:
-    """The data dump and the run recorder that settings ask for."""
+    """The run recorder, the collection for `mycelia-precision` and the data dump that settings ask for."""
     from mycelia.engine.base import settings
 
     if settings.get("rdr_enable") or settings.get("env_config_path"):
         mycelia_recorder()
+    if settings.get("precision"):
+        from mycelia.debug.precision import collection
 
+        collection.start()
     if settings.get("dump_config"):
         from mycelia.debug.dump import start
 
@@ -28,3 +31,15 @@ def mycelia_recorder() -> None:
     from mycelia.engine.base import settings
 
     recorder.follow(settings.get("env_config_path"))
+
+
+@hookimpl
+def mycelia_observers(program) -> list:
+    """Who records the instructions of compiled programs for `mycelia-precision`."""
+    from mycelia.engine.base import settings
+
+    if settings.get("precision") != "program":
+        return []
+    from mycelia.debug.precision import collection
+
+    return [collection.instruction_recorder()]

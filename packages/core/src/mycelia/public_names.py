@@ -100,6 +100,7 @@ MODULES: dict[str, str] = {
     "ops.infer": "engine.ops.infer",
     "ops.layout_rules": "engine.ops.layout_rules",
     "ops.operations": "ops.primitives",
+    "precision": "debug.precision",
     "sparse": "engine.tensors.sparse",
     "tensor": "engine.tensors.tensor",
     "common.initializer": "engine.tensors.initializer",

@@ -193,6 +193,9 @@ SETTINGS: dict[str, Setting] = {
         _s("passes", "", env="MYCELIA_PASSES", check=_passes,
            doc="Passes of the compiler, or whole stages, to leave out: names with a '-' in front, such as "
                "`-fuse,-layout`."),
+        _s("pass_off", "", env="MYCELIA_PASS_OFF", in_context=False,
+           doc="Passes of the compiler to leave out, by their names: `fuse,layout`; `ALL`: all that are not "
+               "needed."),
         _s("accuracy", "normal", env="MYCELIA_ACCURACY", choices=("strict", "normal", "fast"),
            doc="Algorithms that compiled programs may choose. 'strict': none that rounds worse than the "
                "eager one. 'normal': Winograd's convolutions too, whose errors stay within a tile of pixels "
@@ -267,6 +270,13 @@ SETTINGS: dict[str, Setting] = {
            doc="The folder in whose `debug_dump` a data dump lies whose configuration names no path."),
         _s("dump_ignore_useless_output", True, env="MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT", in_context=False,
            doc="Whether a data dump leaves out tensors without elements."),
+        _s("precision", "", env="MYCELIA_PRECISION", in_context=False,
+           choices=("", "dump", "overflow", "fusion_off", "passes", "program"),
+           doc="What the process collects for `mycelia-precision`, which sets this for the scripts it runs."),
+        _s("precision_steps", "0", env="MYCELIA_PRECISION_STEPS", in_context=False,
+           doc="Iterations that are collected then: `all`, or numbers and ranges, `0|5-8`."),
+        _s("precision_path", "", env="MYCELIA_PRECISION_PATH", in_context=False,
+           doc="The folder of what is collected; empty = `precision_data` in the working directory."),
         _s("check_bprop", False,
            doc="Check shapes and dtypes that a Cell's `bprop` returns."),
         _s("debug_level", RELEASE, choices=(RELEASE, DEBUG),

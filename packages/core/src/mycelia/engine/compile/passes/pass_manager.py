@@ -16,21 +16,21 @@ from mycelia.engine.ir.verify import verify
 from mycelia.engine.ir.walk import all_graphs, clone
 
 STAGES = ("optimize", "lower", "order")
-_checked = ""  # the text of the setting `passes` whose names are known to exist
+_checked: frozenset[str] = frozenset()  # what is switched off, and known to exist
 
 
 def _check_names(backend: registry.LoadedBackend) -> None:
-    """Raises ValueError if the setting `passes` names what is no pass and no stage."""
+    """Raises ValueError if the settings `passes` and `pass_off` name what is no pass and no stage."""
     global _checked
-    text = config.get("passes")
-    if text == _checked:
+    off = switched_off()
+    if off == _checked:
         return
     known = {*STAGES, *(step.name for stage in STAGES for step in _steps(stage, backend))}
     known.update(step.name for other in registry.available().values() for step in other.passes(()))
-    for name in sorted(switched_off()):
+    for name in sorted(off):
         if name not in known:
             raise errors.one_of(name, sorted(known), subject="passes", what="the pass")
-    _checked = text
+    _checked = off
 
 
 def _steps(

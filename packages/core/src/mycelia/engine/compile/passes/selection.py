@@ -11,12 +11,13 @@ from typing import NamedTuple
 from mycelia.engine.base import config, errors
 
 SETTINGS = (  # of effect on passes
-    "passes", "enable_graph_kernel", "graph_kernel_flags", "accuracy", "strict_accuracy",
+    "passes", "pass_off", "enable_graph_kernel", "graph_kernel_flags", "accuracy", "strict_accuracy",
     "disable_format_transform", "jit_config",
 )  # fmt: skip
 
 
 FOLD = "batch_norm_fold"  # the op, which may be left out like a pass
+ALL = "ALL"  # of the setting `pass_off`
 AT_O0 = ("lower", "recompute")  # what the level "O0" of `jit` leaves out
 
 
@@ -109,6 +110,8 @@ def is_off(name: str) -> bool:
 def _choose(_: object) -> None:
     text = config.get("passes")
     off = {entry[1:].strip() for entry in filter(None, map(str.strip, text.split(",")))}
+    named = {name for name in map(str.strip, config.get("pass_off").split(",")) if name}
+    off |= {*named - {ALL}, *(AT_O0 if ALL in named else ())}
     flags = config.get("graph_kernel_flags").split()
     if config.is_set("enable_graph_kernel") and not config.get("enable_graph_kernel"):
         off.add("fuse")
@@ -126,5 +129,5 @@ for _setting in SETTINGS:
 
 
 def switched_off() -> frozenset[str]:
-    """The names that the setting `passes` and its relatives leave out."""
+    """The names that the settings `passes` and `pass_off` and their relatives leave out."""
     return _Choice.off

@@ -1,0 +1,19 @@
+# Written by tools/gen_stubs.py.
+from mycelia.debug.precision.comparison import (
+    Comparison as Comparison, Divergence as Divergence, Row as Row, alike as alike,
+    read_table as read_table, save as save,
+)
+from mycelia.debug.precision.matching import Pair as Pair, pairs as pairs
+from mycelia.debug.reading.folders import Dump as Dump
+from mycelia.debug.reading.ir import SourceLine as SourceLine, read_graphs as read_graphs
+from mycelia.debug.statistics import Statistics as Statistics
+
+__all__ = [
+    "ALIKE", "BY_NAME", "Comparison", "Divergence", "Dump", "FAIL", "HEAD", "Pair", "Row", "SourceLine",
+    "Statistics", "alike", "pairs", "read_graphs", "read_table", "save",
+]
+
+ALIKE: float
+BY_NAME: str
+FAIL: str
+HEAD: tuple

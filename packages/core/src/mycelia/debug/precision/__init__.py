@@ -1,0 +1,14 @@
+"""Precision: comparing the tensors of two runs, and finding the pass of the compiler that made them part.
+
+The command is `mycelia-precision`; scripts collect with `collect`.
+"""
+
+from mycelia.debug.precision.bisect import Bisect, Metric
+from mycelia.debug.precision.collection import collect
+from mycelia.debug.precision.comparison import Comparison, Divergence, Row, save
+from mycelia.debug.precision.measures import COLUMNS, STRICT_COLUMNS, measure, ulps
+
+__all__ = [
+    "COLUMNS", "STRICT_COLUMNS", "Bisect", "Comparison", "Divergence", "Metric", "Row", "collect", "measure",
+    "save", "ulps",
+]  # fmt: skip

@@ -1,0 +1,106 @@
+"""Collection from the script's side: a context manager, and what the setting `precision` starts."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from mycelia.debug.dump import dump
+from mycelia.debug.precision.instructions import Recorder
+from mycelia.debug.precision.switches import ALL, read_switches
+from mycelia.engine.base import config, errors
+from mycelia.engine.compile import failures
+
+ACTIONS = ("overflow", "fusion_off", "dump", "fusion_switch", "passes", "program")
+_OVERFLOW = 3  # `op_debug_mode`
+
+
+@contextmanager
+def collect(
+    action: str = "dump", steps: str = "all", path: str = "precision_data", switches: str = ""
+) -> Iterator[None]:
+    """Collect in this block what the precision tool compares.
+
+    `action`: "dump" all tensors, "overflow" those of operators whose outputs are not finite, "fusion_off"
+    nothing, but compile without fusion, "fusion_switch" without the passes that the file `switches` names.
+    `steps`: "all", or numbers and ranges, ``"0|5-10"``. `path`: the folder of the dump.
+    Errors: ValueError for another action.
+    """
+    if action not in ACTIONS[:4]:
+        raise errors.one_of(action, ACTIONS[:4], subject="collect", what="action")
+    with ExitStack() as stack:
+        if action in ("fusion_off", "fusion_switch"):
+            off = ALL if action == "fusion_off" else ",".join(read_switches(switches))
+            stack.enter_context(config.context(pass_off=off))
+        else:
+            stack.enter_context(dump(_dump_settings(action, steps, path)))
+        yield
+
+
+def _dump_settings(action: str, steps: str, path: str) -> dict:
+    common = {"path": os.path.abspath(path), "iteration": steps}
+    return {**common, "op_debug_mode": _OVERFLOW} if action == "overflow" else common
+
+
+_started = False
+
+
+def start() -> None:
+    """Begin what the setting `precision` asks for, once, before anything is compiled."""
+    global _started
+    if _started:
+        return
+    _started = True
+    action = config.get("precision")
+    path = Path(config.get("precision_path") or "precision_data").absolute()
+    if action in ("dump", "overflow"):
+        path.mkdir(parents=True, exist_ok=True)
+        settings = {
+            "common_dump_settings": _dump_settings(action, config.get("precision_steps"), os.fspath(path)),
+            "e2e_dump_settings": {"enable": True},
+        }
+        file = path / "data_dump.json"
+        file.write_text(json.dumps(settings, indent=2), encoding="utf-8")
+        config.set_value("dump_config", os.fspath(file))
+    elif action == "fusion_off":
+        config.set_value("pass_off", ALL)
+    elif action == "passes":
+        failures.listeners.append(_Passes(path))
+
+
+@functools.cache
+def instruction_recorder() -> Recorder:
+    """The one recorder of compiled programs of this process, for the action "program"."""
+    return Recorder(Path(config.get("precision_path") or "precision_data").absolute())
+
+
+class _Passes:
+    """Writes the names of the passes that changed a graph, when the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names: dict[str, None] = {}
+        atexit.register(self.write)
+
+    def staged(self, stage: str, graph) -> None:
+        """A pass has changed `graph`."""
+        for prefix in ("lower_", "order_"):
+            stage = stage.removeprefix(prefix)
+        self.names[stage] = None
+
+    def failed(self, error, function, tensors) -> None:
+        """Nothing to do with passes."""
+
+    def write(self) -> None:
+        from mycelia.debug.precision.runs import pass_names
+
+        known = set(pass_names())
+        partial = self.path.with_suffix(".partial")
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps([n for n in self.names if n in known]), encoding="utf-8")
+        os.replace(partial, self.path)

@@ -1,0 +1,102 @@
+"""Which tensor of one dump stands for which of another: by name, by a map of names, by order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mycelia.debug.reading.folders import Dump, Record, Step
+from mycelia.engine.base import errors
+
+BY_NAME, BY_ORDER = "name", "order"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A tensor of the run under test and its reference, None if it has none."""
+
+    left: Record
+    right: Record | None
+
+    @property
+    def label(self) -> str:
+        """``NAME:input:0``."""
+        return f"{self.left.name}:{self.left.io}:{self.left.slot}"
+
+
+def read_map(path: str | os.PathLike) -> dict[str, str]:
+    """A JSON object: names of operators under test -> names, or parts of names, of the reference.
+
+    Errors: ValueError for another content.
+    """
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as cause:
+        raise errors.value_error("map", f"{os.fspath(path)} is no JSON: {cause}") from None
+    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        raise errors.value_error("map", f"{os.fspath(path)} must hold an object of names to names")
+    return found
+
+
+def steps_of(dump: Dump, graph: int | None) -> list[Step]:
+    """The steps to compare, of one graph or of all."""
+    found = [step for step in dump.steps if graph in (None, step.graph)]
+    if not found:
+        known = ", ".join(str(g) for g in sorted({s.graph for s in dump.steps}))
+        raise errors.value_error("graph", f"{dump.folder} has no graph {graph}, it has {known}")
+    return found
+
+
+def pairs(
+    left: Dump,
+    right: Dump,
+    graph: int | None = None,
+    by: str = BY_NAME,
+    names: Mapping[str, str] | None = None,
+) -> Iterator[tuple[Step, Pair]]:
+    """The tensors of `left` in order of execution, with the step they are of and their references."""
+    ours, theirs = steps_of(left, graph), steps_of(right, graph)
+    places = {(s.rank, s.iteration, s.graph): s for s in theirs}
+    for number, step in enumerate(ours):
+        other = places.get((step.rank, step.iteration, step.graph))
+        if other is None and len(ours) == len(theirs):  # numbered otherwise
+            other = theirs[number]
+        yield from ((step, pair) for pair in _of_step(step, other, by, names or {}))
+
+
+def _of_step(step: Step, other: Step | None, by: str, names: Mapping[str, str]) -> Iterator[Pair]:
+    records = [] if other is None else other.records()
+    if by == BY_ORDER:
+        yield from _in_order(step.records(), records)
+        return
+    keyed = {_key(r): r for r in reversed(records)}
+    loose: dict[tuple, Record] = {}
+    for record in reversed(records):
+        loose[_bare(record.name), record.io, record.slot] = record
+    for record in step.records():
+        name = names.get(record.name, record.name)
+        found = keyed.get((name, record.io, record.slot))
+        yield Pair(record, found or loose.get((_bare(name), record.io, record.slot)))
+
+
+def _key(record: Record) -> tuple[str, str, int]:
+    return record.name, record.io, record.slot
+
+
+def _bare(name: str) -> str:
+    """A name without what depends on the framework's version: scopes joined by `_` or `/`, the number."""
+    return re.sub(r"[/.]", "_", name).lower()
+
+
+def _in_order(left: list[Record], right: list[Record]) -> Iterator[Pair]:
+    """The n-th output of a type is the n-th output of that type."""
+    waiting: dict[tuple, list[Record]] = {}
+    for record in right:
+        waiting.setdefault((record.kind.lower(), record.io, record.slot), []).append(record)
+    for record in left:
+        queue = waiting.get((record.kind.lower(), record.io, record.slot))
+        yield Pair(record, queue.pop(0) if queue else None)

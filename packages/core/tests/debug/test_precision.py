@@ -1,0 +1,451 @@
+"""Formulas of the precision tool against their definitions, and its commands as users call them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import mycelia as ms
+from mycelia import debug, nn, ops, precision
+from mycelia.debug.precision.bisect import minimal
+from mycelia.debug.precision.cli import app
+from mycelia.debug.precision.comparison import alike
+from mycelia.debug.precision.switches import read_switches
+
+RNG = np.random.default_rng(7)
+
+
+def measured(x, y, **options) -> dict:
+    return precision.measure(np.asarray(x), np.asarray(y), **options).values
+
+
+# ---- formulas ----------------------------------------------------------------------------------------------
+
+
+def test_columns_are_their_definitions():
+    x, y = RNG.standard_normal((2, 40)).astype(np.float32)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    found = measured(x, y)
+    relative = np.abs(a / b - 1)
+    p, q = ((v - v.min()) / (v.max() - v.min()) for v in (a, b))
+    p, q = (np.maximum(v, 1.1920929e-07) for v in (p, q))
+    p, q = p / p.sum(), q / q.sum()
+    expected = {
+        "CosineSimilarity": a @ b / np.linalg.norm(a) / np.linalg.norm(b),
+        "MaxAbsoluteError": np.abs(a - b).max(),
+        "AccumulatedRelativeError": relative.sum(),
+        "RelativeEuclideanDistance": np.linalg.norm(a - b) / np.linalg.norm(b),
+        "KullbackLeiblerDivergence": (p * np.log(p / q)).sum(),
+        "MeanAbsoluteError": np.abs(a - b).mean(),
+        "RootMeanSquareError": np.sqrt(((a - b) ** 2).mean()),
+        "MaxRelativeError": relative.max(),
+        "MeanRelativeError": relative.mean(),
+    }
+    assert [c for c in found if c != "StandardDeviation"] == list(expected)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-12), name
+    assert found["StandardDeviation"] == f"({a.mean():.3f};{a.std():.3f}),({b.mean():.3f};{b.std():.3f})"
+
+
+@pytest.mark.parametrize(
+    "x, y, cosine, message",
+    [
+        ([0.0, 0.0], [0.0, 0.0], 1.0, "both all zero"),
+        ([0.0, 0.0], [1.0, 2.0], math.nan, "left all zero"),
+        ([1.0, 2.0], [0.0, 0.0], math.nan, "right all zero"),
+        ([3.0], [5.0], 1.0, "scalar"),
+        ([1.0, 2.0], [-1.0, -2.0], -1.0, ""),
+        ([1e200, 1e200], [1e200, 1e200], 1.0, ""),
+    ],
+)
+def test_special_cases_of_the_cosine(x, y, cosine, message):
+    found = precision.measure(np.array(x), np.array(y))
+    assert found.values["CosineSimilarity"] == pytest.approx(cosine, nan_ok=True)
+    assert "; ".join(found.messages) == message
+
+
+def test_references_of_zero_hide_errors_and_the_strict_columns_show_them():
+    found = measured([1.0, 2.0], [0.0, 0.0], strict=True)
+    assert found["RelativeEuclideanDistance"] == found["AccumulatedRelativeError"] == 0.0
+    assert found["StrictRelativeEuclideanDistance"] == math.inf
+    assert found["OneThousandthErrorRatio"] == 0.0
+
+
+def test_constant_tensors_have_no_divergence_from_each_other():
+    assert measured([2.0] * 4, [7.0] * 4)["KullbackLeiblerDivergence"] == 0.0
+    assert measured([0.0] * 4, [0.0] * 4)["KullbackLeiblerDivergence"] == 0.0
+
+
+def test_nan_makes_all_nan_and_infinity_all_inf():
+    assert all(math.isnan(v) for v in measured([1.0, math.nan], [1.0, 2.0]).values())
+    assert set(measured([1.0, math.inf], [1.0, 2.0]).values()) == {math.inf}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_ulps_count_the_numbers_between(dtype):
+    x = np.array([1.0, -1.0, 0.0, 1e-3], dtype)
+    up = x.copy()
+    for _ in range(3):
+        up = np.nextafter(up, dtype(np.inf))
+    assert precision.ulps(up, x).tolist() == [3, 3, 3, 3]
+    assert precision.ulps(np.array([-0.0], dtype), np.array([0.0], dtype)).tolist() == [0]
+    assert measured(up, x, strict=True)["MaxULP"] == 3
+
+
+def test_ulps_are_those_of_the_narrower_type():
+    half = np.array([1.0], np.float16)
+    assert precision.ulps(half, np.array([1.0 + 2**-11], np.float32)).tolist() == [0]
+    assert precision.ulps(half, np.array([1.0 + 2**-10], np.float32)).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "x, y, same",
+    [
+        ([1.0, 2.0], [1.0, 2.0], True), ([2.0, 4.0], [1.0, 2.0], False), ([1.0, 2.01], [1.0, 2.0], True),
+        ([math.nan, 1.0], [math.nan, 1.0], True), ([math.nan, 1.0], [1.0, 1.0], False),
+        ([math.inf, 1.0], [-math.inf, 1.0], False), ([0.0, 0.0], [0.0, 0.0], True),
+        ([1e-9, 0.0], [0.0, 0.0], False), ([], [], True),
+    ],
+)  # fmt: skip
+def test_what_is_alike(x, y, same):
+    assert alike(np.array(x), np.array(y), 0.98) is same
+
+
+# ---- dumps -------------------------------------------------------------------------------------------------
+
+
+class Net(nn.Cell):
+    """Three operators; `factor` and `bias` plant faults behind the first and second."""
+
+    def __init__(self, factor=1.0, bias=0.0):
+        super().__init__()
+        self.factor, self.bias = factor, bias
+
+    def construct(self, x):
+        y = ops.exp(x) if self.factor == 1.0 else ops.exp(x * self.factor)
+        z = ops.tanh(y + self.bias)
+        return ops.relu(z - 0.5)
+
+
+INPUT = ms.Tensor(RNG.standard_normal((4, 5)).astype(np.float32))
+
+
+def dump(folder: Path, net: nn.Cell) -> Path:
+    with debug.dump({"path": str(folder)}):
+        net(INPUT)
+    return folder
+
+
+def invoke(*words: str | Path, code: int = 0):
+    done = CliRunner().invoke(app, list(map(str, words)))
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def damage(folder: Path, kind: str, change) -> str:
+    """Change what one operator of a dump made; its name."""
+    (path,) = folder.rglob(f"{kind}.*.output.0.*.npy")
+    array = np.load(path)
+    np.save(path, change(array).astype(array.dtype))
+    return path.name.split(".")[1]
+
+
+def test_equal_dumps_are_alike(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    done = invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out", "--strict")
+    assert "first divergence: none" in done.output and "0 not alike" in done.output
+    (path,) = (tmp_path / "out").glob("result_*.csv")
+    rows = list(csv.DictReader(path.open()))
+    assert {row["CosineSimilarity"] for row in rows} == {"1.000000"}
+    assert {row["MaxULP"] for row in rows} == {"0.000000"}
+    assert list(rows[0])[:8] == [
+        "Index", "LeftOp", "RightOp", "TensorIndex", "Shape", "DataType(L)", "DataType(R)", "OverFlow",
+    ]  # fmt: skip
+    assert "no operator" in invoke("vcs", "-f", path).output
+
+
+@pytest.mark.parametrize(
+    "change", [lambda a: -a, lambda a: a + RNG.standard_normal(a.shape), np.zeros_like, lambda a: a * 2]
+)
+def test_the_operator_that_departs_is_named_with_its_line(tmp_path, change):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    damage(left, "Tanh", change)
+    done = invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out")
+    assert "first divergence: Default/Tanh-op0" in done.output
+    assert "z = ops.tanh(y + self.bias)" in done.output
+
+
+def test_planted_operators_are_listed_in_order_of_execution(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    for kind in ("ReLU", "Exp"):
+        damage(left, kind, lambda a: a[::-1])
+    invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out")
+    (path,) = (tmp_path / "out").glob("*.csv")
+    listed = [line for line in invoke("vcs", "-f", path).output.splitlines() if line.startswith("[")]
+    assert [line.split("_")[-1] for line in listed] == ["Exp-op0", "ReLU-op0"]
+    assert len([x for x in invoke("vcs", "-f", path, "-l", "1").output.splitlines() if x[0] == "["]) == 1
+
+
+def test_shapes_that_differ_and_tensors_without_a_reference_say_so(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    damage(left, "Exp", lambda a: a[:2])
+    next(right.rglob("Tanh.*.output.0.*")).unlink()
+    invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out")
+    (path,) = (tmp_path / "out").glob("*.csv")
+    reasons = {(r["TensorIndex"].split("_")[-1], r["CompareFailReason"]) for r in csv.DictReader(path.open())}
+    assert ("Exp-op0:output:0", "shape unmatched") in reasons
+    assert ("Tanh-op0:output:0", "No bench data matched.") in reasons
+
+
+def test_matching_by_order_needs_no_names(tmp_path):
+    class Other(Net):
+        def construct(self, values):
+            return self.inner(values)
+
+        def inner(self, values):
+            return ops.relu(ops.tanh(ops.exp(values) + 0.0) - 0.5)
+
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", nn.SequentialCell(Other()))
+    done = invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out", "--by", "order")
+    assert "first divergence: none" in done.output
+
+
+def test_the_report_shows_what_differs_and_loads_nothing(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "<b>r", Net())
+    damage(left, "Tanh", lambda a: -a)
+    page = tmp_path / "report.html"
+    invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out", "--html", page)
+    text = page.read_text()
+    assert "First divergence: Default/Tanh-op0" in text and "class=unlike" in text and "<polyline" in text
+    assert "&lt;b&gt;r" in text and "<b>r" not in text and "http://" not in text and "<script" not in text
+
+
+def test_missing_folders_are_plain_errors(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mycelia.debug.precision", "vc", "-lt", "nowhere", "-rt", "nowhere"],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1 and "there is no folder 'nowhere'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ---- other commands ----------------------------------------------------------------------------------------
+
+
+def test_elements_that_differ(tmp_path):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    y = x.copy()
+    y[1, 2] += 1.0
+    np.save(tmp_path / "x.npy", x), np.save(tmp_path / "y.npy", y)
+    done = invoke("cp", "-n", tmp_path / "x.npy", tmp_path / "y.npy", "-p", "3", "-s")
+    assert "Error elements (al=0.001, rl=0.001): 1 of 12" in done.output and "(1, 2)" in done.output
+    assert "AllClose: False" in done.output and f"ErrorPer: {1 / 12:.6f}" in done.output
+    assert (tmp_path / "x.npy.txt").read_text().splitlines()[2] == "8.0 9.0 10.0 11.0"
+    assert "AllClose: True" in invoke("cp", tmp_path / "x.npy", tmp_path / "y.npy", "-al", "2").output
+
+
+def test_a_tensor_is_printed(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[1.0, np.nan], [-3.0, 2.0]], np.float32))
+    lines = invoke("pt", "-n", tmp_path / "x.npy").output.splitlines()
+    assert lines[:5] == ["Shape: (2, 2)", "Dtype: float32", "Max: 2", "Min: -3", "Mean: 0"]
+    assert lines[5] == "Not finite: 1 NaN"
+
+
+def test_files_of_the_old_rule_are_read(tmp_path):
+    path = tmp_path / "Default--Add-op1_input_0_shape_2_3_Float32_DefaultFormat.bin"
+    np.arange(6, dtype=np.float32).tofile(path)
+    assert "Shape: (2, 3)" in invoke("pt", path).output
+
+
+@pytest.mark.parametrize(
+    "name, content", [("x.npy", b"\x93NUMPY"), ("x_shape_9_Float32_N.bin", b"1234"), ("x.bin", b"")]
+)
+def test_damaged_files_are_told(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    done = CliRunner().invoke(app, ["pt", str(tmp_path / name)])
+    assert done.exit_code == 1 and isinstance(done.exception, ValueError), done.exception
+
+
+def test_operators_and_what_they_are(tmp_path):
+    with ms.config.context(mode=ms.GRAPH_MODE):
+        folder = dump(tmp_path / "d", Net(bias=2.0))
+    assert "[Tanh] Default/Tanh-op0" in invoke("ls", "-t", "tan", "-d", folder).output.splitlines()
+    told = invoke("ni", "Tanh-op0", "-d", folder, "-r", folder).output
+    assert "input 0 from Default/Add-op0" in told and "z = ops.tanh(y + self.bias)" in told
+    assert "left output 0: float32 (4, 5), max" in told and "right output 0" in told
+
+
+def test_passes_are_listed_by_the_names_that_switch_them():
+    names = invoke("ls", "--passes").output.split()
+    assert "fuse" in names and "fuse" in invoke("ls", "-f", "FUS").output.split()
+    with ms.config.context(pass_off=",".join(names)):
+        f = ms.jit(lambda x: ops.relu(ops.exp(x) + 1.0))
+        np.testing.assert_allclose(f(INPUT).asnumpy(), np.exp(INPUT.asnumpy()) + 1.0, rtol=1e-6)
+
+
+def test_an_unknown_pass_is_an_error_that_names_it():
+    with (
+        ms.config.context(pass_off="fus"),
+        pytest.raises(ValueError, match="fus"),
+    ):
+        ms.jit(lambda x: ops.relu(ops.exp(x) + 2.0))(INPUT)
+
+
+def test_switch_files(tmp_path):
+    lines, as_json = tmp_path / "a.cfg", tmp_path / "a.json"
+    lines.write_text("ALL:off\n\nfuse : on\nlayout:off\n")
+    as_json.write_text('{"Switch": {"GraphFusion": {"ALL": "off"}, "UBFusion": {"fuse": "on", "x": "off"}}}')
+    assert read_switches(lines) == ["ALL", "layout"] and read_switches(as_json) == ["ALL", "x"]
+    for content in ("fuse", "fuse:maybe", '{"Switch": 3}', '{"Switch": {"a": {"b": 1}}}', "{"):
+        lines.write_text(content)
+        with pytest.raises(ValueError, match="switches"):
+            read_switches(lines)
+
+
+def test_the_context_manager_collects_a_dump_and_switches_fusion_off(tmp_path):
+    with precision.collect("dump", path=str(tmp_path)):
+        Net()(INPUT)
+    assert list(tmp_path.rglob("Tanh.*.npy"))
+    with precision.collect("fusion_off"):
+        assert ms.config.get("pass_off") == "ALL"
+    assert ms.config.get("pass_off") == ""
+    with pytest.raises(ValueError, match="action"), precision.collect("everything"):
+        pass
+
+
+SCRIPT = """
+import numpy as np
+import mycelia as ms
+from mycelia import ops
+f = ms.jit(lambda x: ops.relu(ops.tanh(ops.exp(x)) - 0.5))
+f(ms.Tensor(np.ones((4, 5), np.float32)))
+"""
+
+
+def test_commands_from_standard_input(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    commands = f"""
+sim_dump '{sys.executable} train.py'
+ref_dump '{sys.executable} train.py'
+ac -c
+vcs
+echo from the shell
+nonsense-command-of-nobody
+"""
+    done = subprocess.run(
+        [sys.executable, "-m", "mycelia.debug.precision"], input=commands, cwd=tmp_path,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (tmp_path / "precision_data" / "npu" / "debug_0" / "dump" / "rank_0").is_dir(), done.stderr
+    assert (tmp_path / "precision_data" / "ref" / "dump" / "rank_0").is_dir()
+    for text in ("0 outputs are not finite", "first divergence: none", "no operator", "from the shell"):
+        assert text in done.stdout, (text, done.stdout, done.stderr)
+    assert done.returncode == 127
+
+
+# ---- bisect ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_guilty_are_found_in_few_runs(seed):
+    rng = np.random.default_rng(seed)
+    names = [f"p{i}" for i in range(int(rng.integers(1, 40)))]
+    guilty = set(rng.choice(names, size=min(len(names), int(rng.integers(1, 3))), replace=False))
+    runs = []
+
+    def is_good(off):
+        runs.append(off)
+        return guilty <= set(off)
+
+    assert set(minimal(names, is_good)) == guilty
+    assert len(runs) <= 2 * math.ceil(math.log2(len(names))) + len(guilty)  # after all on and all off
+
+
+PLANTED = """
+import json
+import numpy as np
+import mycelia as ms
+from mycelia import ops, plugins
+from mycelia.engine.base.hookspecs import hookimpl
+from mycelia.engine.compile.passes import Pass
+
+class Plugin:
+    @hookimpl
+    def mycelia_passes(self, pipeline, stage, backend):
+        if stage == "optimize":
+            pipeline += [Pass("harmless", lambda graph: 0), Pass("wrong", wrong)]
+
+def wrong(graph):
+    # a rule that takes tanh for sigmoid
+    found = [n for n in graph.nodes if n.op.name == "tanh"]
+    for node in found:
+        node.op = ops.sigmoid
+    return len(found)
+
+plugins.manager().register(Plugin())
+
+@ms.jit
+def f(x):
+    y = ops.exp(x)
+    z = ops.tanh(y)
+    return ops.sum(z)
+
+value = float(f(ms.Tensor(np.ones((4, 5), np.float32))))
+json.dump({"eval": {"value": value}}, open("metric.json", "w"))
+"""
+
+
+def test_a_planted_pass_is_found_and_the_operator_that_it_spoils(tmp_path):
+    (tmp_path / "train.py").write_text(PLANTED)
+    command = [
+        sys.executable, "-m", "mycelia.debug.precision", "bisect", "--cmd", f"{sys.executable} train.py",
+        "--metric", "metric.json:eval.value", "--good", "19.8",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    assert "guilty: wrong" in done.stdout, done.stdout
+    assert "first operator: Default/" in done.stdout and "train.py:27" in done.stdout, done.stdout
+
+
+def test_a_run_that_no_pass_spoils_has_no_guilty_one(tmp_path):
+    (tmp_path / "train.py").write_text(
+        PLANTED.replace('Pass("wrong", wrong)', 'Pass("harmless2", lambda g: 0)')
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mycelia.debug.precision", "bisect", "--cmd", f"{sys.executable} train.py",
+         "--metric", "metric.json:eval.value", "--good", "19.8", "--passes", "harmless,fuse"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "guilty: none" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("words", [["--metric", "metric.json"], ["--metric", "none.json:a"]])
+def test_a_metric_that_is_not_there_is_told(tmp_path, words):
+    (tmp_path / "train.py").write_text("import mycelia")
+    done = subprocess.run(
+        [sys.executable, "-m", "mycelia.debug.precision", "bisect", "--cmd", f"{sys.executable} train.py",
+         *words, "--good", "1", "--passes", "fuse"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1 and "--metric" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_json_is_what_maps_are(tmp_path):
+    from mycelia.debug.precision.matching import read_map
+
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps({"a": "b"}))
+    assert read_map(path) == {"a": "b"}
+    for content in ("[1]", '{"a": 1}', "{"):
+        path.write_text(content)
+        with pytest.raises(ValueError, match="map"):
+            read_map(path)
