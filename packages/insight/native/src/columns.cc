@@ -1,6 +1,7 @@
 #include "columns.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,7 +62,16 @@ Index::Index(std::string folder) : folder_(std::move(folder)), mapping_(new Mapp
   const std::string path = folder_ + "/blocks";
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file_ < 0) fail(path);
-  if (!load()) clear();
+  if (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(file_);
+    throw std::system_error(EWOULDBLOCK, std::generic_category(), path + " is in use");
+  }
+  try {
+    if (!load()) clear();
+  } catch (...) {
+    close(file_);
+    throw;
+  }
 }
 
 Index::~Index() {

@@ -85,7 +85,8 @@ struct Damaged : std::runtime_error {
 
 class Index {
  public:
-  // Opens what the folder holds; what is damaged or of another version is begun anew. Throws std::system_error.
+  // Opens what the folder holds; what is damaged or of another version is begun anew. Throws std::system_error: EWOULDBLOCK if
+  // another index has the folder open, here or in another process (where the file system knows of locks).
   explicit Index(std::string folder);
   ~Index();
 

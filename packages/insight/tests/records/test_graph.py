@@ -263,6 +263,7 @@ def test_files_of_graphs_and_links(tmp_path):
 
 def test_the_forward_part_has_no_gradients_optimizer_or_order():
     """As MindInsight shows `mode=optimize`: what is read in an order is read from the parameter itself."""
+
     def leaf(name, type, *inputs, kind="operator"):
         return Leaf(name, type, name.rpartition("/")[0], kind, [(i, False) for i in inputs])
 

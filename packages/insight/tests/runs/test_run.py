@@ -42,6 +42,10 @@ class Reader:
         self.base, self.workspace = base, workspace
         self.library = Library(str(base), str(workspace))
 
+    def close(self):
+        """As at the end of a service: its columns are free."""
+        del self.library
+
     def runs(self):
         self.library.look()
         while self.library.read():
@@ -154,6 +158,7 @@ def test_columns_are_kept_and_read_on_after_a_start(reader, monkeypatch):
     assert len(reader.points()) == points
     with path.open("ab") as file:
         file.write(scalar("loss", points, 5.0))
+    reader.close()
     again = Reader(reader.base, reader.workspace)
     found = again.points()
     assert found == [(step, float(step % 97)) for step in range(points)] + [(points, 5.0)]
@@ -171,6 +176,7 @@ def test_a_damaged_index_is_made_anew(reader, name, fault):
     else:
         data[len(data) // 2] ^= 16
         path.write_bytes(data[: len(data) // 2] if fault == "cut" else data)
+    reader.close()
     again = Reader(reader.base, reader.workspace)
     again.runs()["./run"].points("loss")  # finds the damage
     assert again.points() == expected
@@ -182,6 +188,7 @@ def test_a_full_disk_loses_nothing(reader, monkeypatch):
     (folder,) = reader.workspace.glob("index/*")
     (folder / "manifest.tmp").mkdir()  # nothing can be written there
     assert len(reader.points()) == 100
+    reader.close()
     assert Reader(reader.base, reader.workspace).points() == [(step, float(step)) for step in range(100)]
 
 

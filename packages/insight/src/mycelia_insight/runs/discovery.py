@@ -31,22 +31,23 @@ def event_file(name: str) -> EventFile | None:
 def find(base: str) -> Iterator[tuple[str, list[EventFile]]]:
     """(path below `base`, event files in the order of their times) of each run; "" is `base` itself.
 
-    Folders that cannot be read are passed over; a folder that is met again through a link is met once.
+    Folders that cannot be read are passed over. A folder that is met again through a link is met once, under
+    the name without links if it has one.
     """
     seen: set[tuple[int, int]] = set()
-    stack = [""]
-    while stack:
-        below = stack.pop()
+    stack, links = [""], []
+    while stack or links:
+        below = stack.pop() if stack else links.pop()
         try:
             here = os.stat(os.path.join(base, below))
             if (here.st_dev, here.st_ino) in seen:
                 continue
             seen.add((here.st_dev, here.st_ino))
             with os.scandir(os.path.join(base, below)) as entries:
-                files, folders = [], []
+                files, folders, linked = [], [], []
                 for entry in entries:
                     if _is_folder(entry):
-                        folders.append(os.path.join(below, entry.name))
+                        (linked if entry.is_symlink() else folders).append(os.path.join(below, entry.name))
                     elif file := event_file(entry.name):
                         files.append(file)
         except OSError:
@@ -54,6 +55,7 @@ def find(base: str) -> Iterator[tuple[str, list[EventFile]]]:
         if files:
             yield below, sorted(_without_twins(files))
         stack += sorted(folders, reverse=True)
+        links += sorted(linked, reverse=True)
 
 
 def _without_twins(files: list[EventFile]) -> list[EventFile]:

@@ -19,6 +19,7 @@ from mycelia_insight.runs.discovery import EventFile
 from mycelia_insight.runs.kinds import Dialect, Kind
 
 _AT_ONCE = 32 << 20  # bytes of a file that are read before others have their turn
+_MOST_SERVICES = 100  # that share a workspace
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,16 @@ class Entry(Moment):
 
 
 class Run:
-    """A run's columns lie in `<workspace>/index/<digest of its path>`; its own folder is only read."""
+    """A run's columns lie in `<workspace>/index/<digest of its path>`; its own folder is only read.
+
+    Of services that share a workspace each has columns of its own: none writes to those of another.
+    """
 
     def __init__(self, folder: str, name: str, workspace: str):
         """`folder`: absolute; `name`: the path below the base folder, "" for that itself."""
         self.folder, self.name = folder, name
         digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-        self.place = os.path.join(workspace, "index", digest)
-        os.makedirs(self.place, mode=0o700, exist_ok=True)
-        self._index = Index(self.place)
+        self.place, self._index = _opened(os.path.join(workspace, "index", digest))
         self._order: list[str] = [source[0] for source in self._index.sources()]
         self._reading = threading.Lock()  # one reader; those that ask for points do not wait for it
         self._unkept = 0
@@ -236,6 +238,16 @@ class _FileState(NamedTuple):
     written: int  # in nanoseconds since 1970
     inode: int
     mode: int
+
+
+def _opened(place: str) -> tuple[str, Index]:
+    """A folder and the index in it: `place`, or, while another service has that, the next free one."""
+    for number in range(_MOST_SERVICES):
+        folder = f"{place}.{number}" if number else place
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with contextlib.suppress(BlockingIOError):
+            return folder, Index(folder)
+    raise OSError(errno.EMFILE, f"{_MOST_SERVICES} services have the columns of one run open", place)
 
 
 def _state(path: str) -> _FileState | None:

@@ -48,7 +48,9 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         for scope in ["", *graph.path(number)]:
             children = graph.branches[_number(graph, scope)].children
             inner |= {
-                "nodes": [_node(graph, child) for child in children], "scope_name": scope, "children": {}
+                "nodes": [_node(graph, child) for child in children],
+                "scope_name": scope,
+                "children": {},
             }
             inner = inner["children"]
         return answer

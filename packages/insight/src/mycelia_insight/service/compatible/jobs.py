@@ -52,9 +52,7 @@ def routes(library: Library) -> Sequence[BaseRoute]:
     def single_job(request: Request) -> dict:
         plugin = need(request, "plugin_name")
         if plugin not in _KNOWN:
-            raise Refused(
-                400, "5054500B", f"Plugin is not available. Detail: {plugin[:80]} is unknown."
-            )
+            raise Refused(400, "5054500B", f"Plugin is not available. Detail: {plugin[:80]} is unknown.")
         run = run_of(library, request)
         return {"train_jobs": [{"id": run.id, "name": run.id, "tags": _plugins(run)[plugin]}]}
 
