@@ -286,3 +286,27 @@ def test_the_forward_part_has_no_gradients_optimizer_or_order():
         "Default/net/Conv2D-op0": ["Default/net/w", "Default/optimizer-SGD/x"],
         "output": ["Default/net/Conv2D-op0"],
     }
+
+
+def test_our_training_step_has_the_scopes_of_cells_and_a_forward_part(tmp_path):
+    net = Net()
+    loss = nn.WithLossCell(net, nn.MSELoss())
+    step = nn.TrainOneStepCell(loss, nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    folder = tmp_path / "runs" / "own"
+    with ms.config.context(mode=ms.GRAPH_MODE, save_graphs=2, save_graphs_path=str(folder / "stages")):
+        step(ms.Tensor(np.ones((1, 4), np.float32)), ms.Tensor(np.ones((1, 2), np.float32)))
+        with SummaryRecord(str(folder), network=step) as record:
+            record.record(1)
+    run = run_of(tmp_path / "runs", tmp_path / "workspace", "./own")
+    graphs = Graphs()
+    captured = next(source.id for source in sources(run) if "captured" in source.id)
+    for id in ("event-0", captured):
+        scopes = {leaf.scope for leaf in graphs.get(run, id).leaves}
+        assert "Default/network-WithLossCell/_backbone-Net/two-Dense" in scopes, (id, scopes)
+        assert any(scope.startswith("Gradients/Default/network-WithLossCell") for scope in scopes), id
+        assert any(scope.startswith("Default/optimizer-Momentum") for scope in scopes), id
+        forward = graphs.get(run, id, True)
+        left = {leaf.scope for leaf in forward.leaves if leaf.kind == "operator"}
+        assert "Default/network-WithLossCell/_backbone-Net/two-Dense" in left, (id, left)
+        assert not any("Gradients" in scope or "optimizer-" in scope for scope in left), (id, left)
+        assert 2 < len(forward.leaves) < len(graphs.get(run, id).leaves)

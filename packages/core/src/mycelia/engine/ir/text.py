@@ -1,7 +1,7 @@
 """The readable form of a graph, and back.
 
     graph main(%x: Tensor[Float32](2, 3), %w: Tensor[Float32](3, 4)) {
-      %0: Tensor[Float32](2, 4) = matmul(%x, %w) {transpose_a=false}  @ "net.py":41 "construct"
+      %0: Tensor[Float32](2, 4) = matmul(%x, %w) {transpose_a=false}  @ "net.py":41 "construct" in "Default"
       %1: Tensor[Float32](2, 4) = add(%0, const Tensor[Float32]() [1.0])
       return %1
     }
@@ -23,6 +23,7 @@ from mycelia.engine import _C
 from mycelia.engine.base import dtypes
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.base.errors import Place
+from mycelia.engine.base.origins import Origin
 from mycelia.engine.ir.graph import Graph, Value
 from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
@@ -88,11 +89,7 @@ class _Printer:
             inputs = ", ".join(self.use(v, names) for v in node.inputs)
             attrs = ", ".join(f"{k}={self.attribute(a, inner)}" for k, a in node.attrs.items())
             place = node.location
-            suffix = (
-                ""
-                if place is None
-                else f"  @ {json.dumps(place.file)}:{place.line} {json.dumps(place.function)}"
-            )
+            suffix = "" if place is None else f"  @ {self.place(place)}"
             lines.append(
                 f"{inner}{left} = {node.op.name}({inputs})" + (f" {{{attrs}}}" if attrs else "") + suffix
             )
@@ -100,6 +97,11 @@ class _Printer:
         lines.append(f"{inner}return {results}".rstrip())
         lines.append(indent + "}")
         return lines
+
+    @staticmethod
+    def place(place: Place) -> str:
+        told = f"{json.dumps(place.file)}:{place.line} {json.dumps(place.function)}"
+        return f"{told} in {json.dumps(place.scope)}" if isinstance(place, Origin) else told
 
     def use(self, value: Value | None, names: dict[Value, str]) -> str:
         if value is None:
@@ -266,7 +268,10 @@ class _Parser:
             file = json.loads(self.take("string", "a file name"))
             self.expect(":")
             line = int(self.take("number", "a line number"))
-            location = Place(file, line, json.loads(self.take("string", "a function name")))
+            function = json.loads(self.take("string", "a function name"))
+            location = Place(file, line, function)
+            if self.accept("in"):
+                location = Origin(((file, line, function),), json.loads(self.take("string", "a scope")))
         node = graph.append(op, inputs, attrs, [type for _, type in outputs], location)
         for (name, _), value in zip(outputs, node.outputs):
             value.name = "" if name[1:].isdigit() else name[1:]

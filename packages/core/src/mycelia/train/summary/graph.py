@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.base.errors import Place
+from mycelia.engine.base.origins import ROOT, Origin
 from mycelia.engine.base.wire import field
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.nn.cell import Cell
@@ -25,9 +27,10 @@ def graph_of(cell: Cell) -> Graph | None:
 def graph_message(graph: Graph) -> bytes:
     """A serialized `GraphProto`: nodes in order, parameters, constants and the output.
 
-    Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the function
-    whose line it is, its attribute `source` the file and the line. What a node has several results of, or
-    what the graph returns several values of, goes through nodes TupleGetItem and MakeTuple, as in MindSpore.
+    Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the path of the
+    Cell that it belongs to, or the function whose line it is, its attribute `source` the file and the line.
+    What a node has several results of, or what the graph returns several values of, goes through nodes
+    TupleGetItem and MakeTuple, as in MindSpore.
     """
     return b"".join(_Writer(graph).parts())
 
@@ -79,7 +82,7 @@ class _Writer:
     def node(self, node: Node) -> Iterator[bytes]:
         name = self.next()
         place = node.location
-        scope = f"Default/{place.function}" if place is not None and place.function else "Default"
+        scope = _scope(place)
         inputs = b"".join(_input(self.name(v)) for v in node.inputs if v is not None)
         attributes = b"".join(
             field(5, text(1, key) + field(2, _value(value)))
@@ -100,6 +103,12 @@ class _Writer:
                 picked = self.names[value] = self.next()
                 inputs = _input(name) + _input(self.index(position))
                 yield _node(picked, "TupleGetItem", scope, inputs, b"", _type(value))
+
+
+def _scope(place: Place | None) -> str:
+    if isinstance(place, Origin):
+        return place.scope
+    return f"{ROOT}/{place.function}" if place is not None and place.function else ROOT
 
 
 def _node(name: str, kind: str, scope: str, inputs: bytes, attributes: bytes, result: bytes) -> bytes:
