@@ -8,14 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import borders, config, integers, obstacles, optimise, panels, storage, trial
+from mycelia_lite.converter import (
+    borders,
+    config,
+    integers,
+    mindir,
+    obstacles,
+    optimise,
+    panels,
+    storage,
+    trial,
+)
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import FRAMEWORKS, importer, mslite
 from mycelia_lite.converter.options import Options, from_texts, invalid
 from mycelia_lite.converter.rules import RULES
+from mycelia_lite.converter.source import Source
 from mycelia_lite.converter.writer import Writer
-from mycelia_lite.enums import FmkType
+from mycelia_lite.enums import FmkType, ModelType
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,8 @@ class Job:
     @property
     def path(self) -> str:
         """The file that is written."""
-        return self.output_file if self.output_file.endswith(".ms") else self.output_file + ".ms"
+        suffix = ".mindir" if self.options.save_type is ModelType.MINDIR else ".ms"
+        return self.output_file if self.output_file.endswith(suffix) else self.output_file + suffix
 
 
 def convert(
@@ -58,7 +70,7 @@ def convert(
     weight_file: str = "",
     **options: Any,
 ) -> Report:
-    """Write the model of `model_file` to `output_file`, whose name gets the suffix `.ms`.
+    """Write the model of `model_file` to `output_file`, whose name gets the suffix `.ms` (`.mindir`).
 
     `options`: other fields of `Options`.
     Errors: ConversionError with the code and the reason; then nothing is written.
@@ -77,6 +89,9 @@ def run(job: Job) -> Report:
 
 
 def _run(job: Job) -> Report:
+    if job.options.save_type is ModelType.MINDIR:
+        mindir.write(_source(job), job.path, job.options)
+        return Report(job.path, {}, (0, 0), {})
     model, kept, comparison = _imported(job)
     written = model.copy() if comparison else model
     done = _finish(model, job, kept)
@@ -149,6 +164,10 @@ def check(job: Job) -> None:
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID, f"the weight file {job.weight_file} does not exist"
             )
+    if job.options.save_type is ModelType.MINDIR:
+        if job.framework is FmkType.MSLITE:
+            raise NotAvailable("saveType=MINDIR: a .ms file stays tables, and is written as one")
+        mindir.check(job.options)
     if job.options.signature and job.framework is not FmkType.TFLITE:
         raise ConversionError(
             Code.INPUT_PARAM_INVALID, f"signature is for models of TFLITE, not of {job.framework.name}"
@@ -194,6 +213,18 @@ class Kept:
     scales: Sequence[Any]
 
 
+def _source(job: Job) -> Source:
+    """The model as core's IR."""
+    more: dict[str, Any] = {}
+    if job.framework is FmkType.CAFFE:
+        more["weight_file"] = job.weight_file
+    if job.options.signature:
+        more["signature"] = job.options.signature
+    if job.options.decrypt_key:
+        more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
+    return importer(job.framework)(job.model_file, job.options.input_shape, **more)
+
+
 def _imported(job: Job) -> tuple[ms_format.Table, Kept, Check | None]:
     """The model as tables, not optimized yet, how the source stored weights, and what compares the model with
     its source if that is asked for.
@@ -202,14 +233,7 @@ def _imported(job: Job) -> tuple[ms_format.Table, Kept, Check | None]:
         model = mslite.load(job.model_file, job.options.input_shape)
         kept = Kept(False, integers.restore(model))
         return model, kept, FileCheck(model, job.options) if job.options.check else None
-    more: dict[str, Any] = {}
-    if job.framework is FmkType.CAFFE:
-        more["weight_file"] = job.weight_file
-    if job.options.signature:
-        more["signature"] = job.options.signature
-    if job.options.decrypt_key:
-        more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
-    source = importer(job.framework)(job.model_file, job.options.input_shape, **more)
+    source = _source(job)
     if source.states and job.options.check:
         raise NotAvailable("check: models that keep variables from run to run are not compared")
     writer = Writer(source)

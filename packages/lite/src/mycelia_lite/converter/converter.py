@@ -128,14 +128,15 @@ class Converter:
 
     @property
     def save_type(self) -> ModelType:
-        """The kind of file that is written: ModelType.MINDIR_LITE."""
-        return ModelType.MINDIR_LITE
+        """The kind of file that is written: ModelType.MINDIR_LITE (.ms), or MINDIR for MindSpore and core."""
+        return self._options.save_type
 
     @save_type.setter
     def save_type(self, kind: ModelType) -> None:
         _is_a("save_type", kind, ModelType)
-        if kind is not ModelType.MINDIR_LITE:
-            raise NotAvailable(f"save_type: {kind.name} cannot be written, only MINDIR_LITE (.ms)")
+        if kind not in (ModelType.MINDIR_LITE, ModelType.MINDIR):
+            raise ValueError(f"save_type must be MINDIR_LITE or MINDIR, but got {kind.name}")
+        self._set(save_type=kind)
 
     @property
     def optimize(self) -> str:
@@ -268,7 +269,7 @@ class Converter:
         weight_file: str = "",
         config_file: str = "",
     ) -> Report:
-        """Convert a model file; `output_file` gets the suffix `.ms`.
+        """Convert a model file; `output_file` gets the suffix `.ms` (`.mindir`).
 
         model_file: its path; with FmkType.PYTORCH also a `torch.export.ExportedProgram`.
         weight_file: of a model of CAFFE. config_file: sections of MindSpore Lite's converter; what

@@ -22,6 +22,7 @@ class Options:
     signature: the entry point of a TFLITE file that is converted, "" for its primary graph.
     weights_apart: bytes of a file above which its weights go to a file beside it.
     pack_weights: weights lie in the file as kernels read them, for this runtime alone.
+    save_type: the kind of file that is written, MINDIR_LITE (.ms) or MINDIR.
     """
 
     input_shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Options:
     weights_apart: int = _MOST_BYTES
     pack_weights: bool = False
     signature: str = ""
+    save_type: ModelType = ModelType.MINDIR_LITE
 
 
 def invalid(name: str, expected: str, text: str) -> ConversionError:
@@ -123,11 +125,9 @@ def _optimize(text: str, name: str) -> str:
 
 
 def _save_type(text: str, name: str) -> ModelType:
-    if text == "MINDIR":
-        raise NotAvailable(f"{name}=MINDIR: the result can be written as MINDIR_LITE (.ms) only")
-    if text != "MINDIR_LITE":
+    if text not in ("MINDIR_LITE", "MINDIR"):
         raise invalid(name, "MINDIR_LITE or MINDIR", text)
-    return ModelType.MINDIR_LITE
+    return ModelType[text]
 
 
 def names_of(text: str, name: str) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "outputDataType": ("output_data_type", data_type),
     "fp16": ("weight_fp16", switch),
     "trainModel": (None, _absent_switch("training on the device is not there")),
-    "saveType": (None, _save_type),
+    "saveType": ("save_type", _save_type),
     "optimize": ("optimize", _optimize),
     "optimizeTransformer": (None, _absent_switch("there are no fusions of attention and encoder layers")),
     "infer": ("infer", switch),
