@@ -19,6 +19,7 @@ export interface Board {
 }
 
 export const runPages: RunPage[] = [
+  { path: "/train-manage/training-dashboard", title: { en: "Dashboard", zh: "训练看板" }, kinds: [], load: () => import("./TrainingDashboard.svelte") },
   { path: "/train-manage/scalar", title: { en: "Scalars", zh: "标量" }, kinds: ["scalar"], load: () => import("./Scalars.svelte") },
   { path: "/train-manage/histogram", title: { en: "Distributions", zh: "参数分布" }, kinds: ["histogram"], load: () => import("./Histograms.svelte") },
   { path: "/train-manage/image", title: { en: "Images", zh: "图像" }, kinds: ["image"], load: () => import("./Images.svelte") },
@@ -36,8 +37,8 @@ export const runPages: RunPage[] = [
 export const boards: [Board, ...Board[]] = [
   { path: "/summary-manage", title: { en: "Summary list", zh: "训练列表" }, load: () => import("./Runs.svelte") },
   { path: "/model-traceback", title: { en: "Model lineage", zh: "模型溯源" }, load: () => import("./ModelLineage.svelte") },
-  { path: "/compare-analysis/loss", title: { en: "Landscapes", zh: "地形图对比" }, load: () => import("./CompareLandscapes.svelte") },
   { path: "/data-traceback", title: { en: "Dataset lineage", zh: "数据溯源" }, load: () => import("./DatasetLineage.svelte") },
   { path: "/dashboard", unlisted: true, title: { en: "Dashboard", zh: "面板" }, load: () => import("./Dashboard.svelte") },
   { path: "/compare-analysis/scalar", title: { en: "Comparison", zh: "对比看板" }, load: () => import("./Compare.svelte") },
+  { path: "/compare-analysis/loss", title: { en: "Landscapes", zh: "地形图对比" }, load: () => import("./CompareLandscapes.svelte") },
 ];
