@@ -116,6 +116,17 @@ def test_what_others_read_is_not_fused_away(tasks):
     np.testing.assert_array_equal(result.asnumpy(), want.astype(np.float16))
 
 
+def test_what_two_read_is_computed_once_and_rounded():
+    def twice(x):
+        y = ops.exp(x)
+        return ops.tanh(y) * ops.sin(y)
+
+    x = half(50)
+    y = ops.exp(x).asnumpy().astype(np.float64)
+    want = np.tanh(y).astype(np.float32) * np.sin(y).astype(np.float32)
+    np.testing.assert_array_equal(ms.jit(twice)(x).asnumpy(), want.astype(np.float16))
+
+
 def test_overflow_in_between_is_none():
     x = ms.Tensor(np.array([60000], np.float16))
     device().overflow.read_and_clear()

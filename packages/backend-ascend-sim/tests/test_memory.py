@@ -7,9 +7,11 @@ import pytest
 
 import mycelia as ms
 from mycelia import ops
+from mycelia.io.device_formats import Formatted, to_device
 from mycelia.ops.define import find
 from mycelia.testing.comparison import on_backend
 from mycelia_backend_ascend_sim.backend import device
+from mycelia_backend_ascend_sim.memory import Memory
 
 
 def lies_in(x: ms.Tensor) -> str:
@@ -47,3 +49,35 @@ def test_memory_refuses_what_lies_outside_of_blocks():
         memory.read(address, 1)
     with pytest.raises(MemoryError, match="are taken"):
         memory.allocate(memory.capacity + 1)
+
+
+def test_plain_bytes_and_layouts_take_each_others_place():
+    memory = Memory(1 << 20)
+    start = memory.allocate(4096)
+    first, second = (np.arange(60, dtype=np.float16).reshape(6, 10) + n for n in (0, 100))
+
+    def put(address, x):
+        memory.put(address, x.nbytes, Formatted(to_device(x, "FRACTAL_NZ"), "FRACTAL_NZ", x.shape))
+
+    def plain(address, count):
+        return memory.read(address, 2 * count).view(np.float16)
+
+    put(start, first)
+    put(start + 512, second)
+    assert plain(start + 20, 5).tolist() == first.reshape(-1)[10:15].tolist()  # a part of one
+    np.testing.assert_array_equal(plain(start + 512, 60), second.reshape(-1))
+    assert memory.formatted(start, (6, 10), 120) is not None  # reading leaves it there
+    assert memory.formatted(start, (10, 6), 120) is None
+    put(start, second)
+    memory.to_write(start + 10, 4)[:] = np.array([7, 8], np.float16).view(np.uint8)  # the rest stays
+    want = second.reshape(-1).copy()
+    want[5:7] = 7, 8
+    np.testing.assert_array_equal(plain(start, 60), want)
+    assert memory.formatted(start, (6, 10), 120) is None
+    memory.to_write(start + 512, 120)[:] = 0
+    assert memory.formatted(start + 512, (6, 10), 120) is None and not plain(start + 512, 60).any()
+    put(start, first)
+    put(start, second)
+    np.testing.assert_array_equal(plain(start, 60), second.reshape(-1))
+    memory.free(start)
+    assert memory.used == 0
