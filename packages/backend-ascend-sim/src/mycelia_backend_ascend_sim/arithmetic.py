@@ -25,6 +25,9 @@ R7  Inner axes. A matrix product's is its own. A convolution's is (channel block
 R8  float32 operands of the cube are rounded to float16 or bfloat16 first, by `precision_mode`, or stay as
     they are; results and biases of such products are float32.
 R9  Fusion. Within a fusion the parts hand float32 to one another: R2 and R3 apply to its results alone.
+R10 Composed ops. Softmax, losses, normalizations and steps of optimizers are one task each: R4 and R5 in
+    float32, in the order of their formulas, which `kernels.vector` has; what the vector unit hands to the
+    cube, in attention, is rounded to the tensor's dtype, float32 by R8.
 """
 
 from __future__ import annotations
