@@ -24,6 +24,7 @@ struct Frame {
   std::vector<myc_context*> contexts;
   std::vector<Held> held;
   std::vector<uint8_t> in_place;      // per update of this run
+  Tensor* measured = nullptr;         // of a run that is measured: a row per output of an instruction
 };
 
 inline int64_t byte_count(const myc_tensor& t) { return t.size * kItemSize[t.dtype]; }

@@ -28,6 +28,7 @@ int program_traverse(PyObject* self, visitproc visit, void* arg) {
   }
   for (const Source& source : body->sources) Py_VISIT(source.hoisted);
   Py_VISIT(body->observer);
+  Py_VISIT(body->meter);
   Py_VISIT(body->nodes);
   Py_VISIT(body->info);
   Py_VISIT(body->unfreeze);
@@ -45,6 +46,8 @@ int program_clear(PyObject* self) {
   for (Source& source : body->sources) Py_CLEAR(source.hoisted);
   body->sources.clear();
   Py_CLEAR(body->observer);
+  Py_CLEAR(body->meter);
+  Py_CLEAR(body->gauges);
   Py_CLEAR(body->nodes);
   Py_CLEAR(body->info);
   Py_CLEAR(body->unfreeze);
@@ -275,6 +278,7 @@ PyMethodDef methods[] = {
      "open, blocks, followers: bytes of int32. open: (value, axis, position in numbers) of each size that differs; blocks: (value,\n"
      "first, last) of what lies in the arena and when; followers: (value, value that it lies in place of). instructions: {index: one\n"
      "that takes its place}; sources: None or, for each source, a Hoisted that takes its place or None."},
+    {"measure", program_measure, METH_VARARGS, "measure(meter, gauges): after each run call meter(table) with what kernels find of all results; None ends it."},
     {"observe", program_observe, METH_O, "observe(function): call function(index, outputs) after each instruction; None ends it."},
     {nullptr, nullptr, 0, nullptr}};
 

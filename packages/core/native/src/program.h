@@ -112,6 +112,12 @@ struct Body {
 
   std::vector<Timing> timings;   // per instruction while it is profiled
   PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
+  PyObject* meter = nullptr;     // called after each run with what `gauges` found: meter(table)
+  PyObject* gauges = nullptr;    // tuple: Plans of kernels that describe a tensor by `gauge_width` float64
+  Plan* gauge_of[MYC_DTYPE_COUNT] = {};  // by dtype, from `gauges`, or NULL
+  int32_t gauge_width = 0;
+  Ints gauge_row;                // per instruction: the row of its first output
+  int64_t gauge_rows = 0;
   PyObject* nodes = nullptr;     // what each instruction was made from
   PyObject* info = nullptr;      // whatever the builder wants to keep with the program
   bool profiled = false;
@@ -169,6 +175,10 @@ bool run_scan(const Body* body, const Instruction& ins, Frame* f);
 
 // instrument.cc
 bool run_instrumented(Body* body, Frame* f);
+PyObject* program_measure(PyObject* self, PyObject* args);
+bool begin_measuring(const Body* body, Frame* f);  // room for what the gauges of a run find
+bool end_measuring(const Body* body, Frame* f);    // hands it over
+void measure(const Body* body, const Frame* f, int32_t i, myc_context* ctx);  // what instruction `i` has made
 
 // hoisted.cc
 bool take_hoisted(Body* body, Frame* f, PyObject* const* inputs);  // computes them again if what they depend on has changed

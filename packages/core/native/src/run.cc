@@ -13,6 +13,14 @@ constexpr size_t kIdleFrames = 2;         // kept when several runs of a program
 int32_t try_kernels(const Body* body, const Frame* f, int32_t begin, int32_t end, int32_t* rc) {
   const myc_kernel_fn* kernels = body->kernels.data();
   const myc_call* calls = f->calls.data();
+  if (f->measured) {
+    for (int32_t i = begin; i < end; ++i) {
+      *rc = kernels[i](&calls[i]);
+      if (*rc != MYC_OK) return i;
+      measure(body, f, i, calls[i].ctx);
+    }
+    return end;
+  }
   for (int32_t i = begin; i < end; ++i) {
     *rc = kernels[i](&calls[i]);
     if (*rc != MYC_OK) return i;
@@ -36,6 +44,7 @@ bool run_kernels(const Body* body, Frame* f, int32_t begin, int32_t end, int64_t
     const Instruction& ins = body->code[begin];
     if (rc != MYC_E_UNSUPPORTED) return raise_kernel_error(ins.op, rc, f->calls[begin].ctx);
     if (!run_reference_instruction(body, ins, f)) return false;
+    if (f->measured) measure(body, f, begin, f->calls[begin].ctx);
     ++begin;
   }
   return true;
@@ -61,6 +70,7 @@ void run_task(void* arg, int64_t first, int64_t last, int32_t) {
       myc_call call = s.frame->calls[i];
       call.ctx = s.body->contexts[s.body->context_of[i]]();  // of the thread that works here
       if (s.body->kernels[i](&call) != MYC_OK) break;
+      if (s.frame->measured) measure(s.body, s.frame, i, call.ctx);
     }
     s.reached[task] = i;
   }
@@ -88,6 +98,7 @@ bool run_steps(const Body* body, Frame* f) {
                     : step.tasks.empty() ? run_kernels(body, f, step.begin, step.end, step.work)
                                            : run_tasks(body, f, step);
     if (!ok) return false;
+    if (f->measured && !step.native) measure(body, f, step.begin, nullptr);
     for (int32_t v : step.free) drop(&f->held[v]);
   }
   return true;
@@ -122,6 +133,7 @@ class UsedFrame {
     for (int32_t v : body_->holders) drop(&frame_->held[v]);
     release(frame_->arena);
     frame_->arena = nullptr;
+    Py_CLEAR(frame_->measured);
     if (body_->idle.size() < kIdleFrames) body_->idle.push_back(frame_);
     else free_frame(frame_);
   }
@@ -240,7 +252,9 @@ bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyOb
   const int32_t level = tape_level;
   tape_level = 0;  // a Program is one step for the tape
   bool ok = (body->sources.empty() || take_hoisted(body, f, inputs)) && choose_updates(body, f, inputs);
+  ok = ok && (!body->meter || begin_measuring(body, f));
   ok = ok && (body->profiled || body->observer ? run_instrumented(body, f) : run_steps(body, f));
+  ok = ok && (!f->measured || end_measuring(body, f));
   tape_level = level;
   return ok && collect_outputs(body, f, inputs, results) && write_back(body, f, inputs);
 }

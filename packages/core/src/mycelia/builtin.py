@@ -9,7 +9,9 @@ HOOK_API = 1
 
 @hookimpl
 def mycelia_begin(compiling: bool) -> None:
-    """The run recorder, the collection for `mycelia-precision` and the data dump that settings ask for."""
+    """What watches from the beginning if settings ask for it: the run recorder, the collection for
+    `mycelia-precision`, the data dump, the check for values that are not finite.
+    """
     from mycelia.engine.base import settings
 
     if settings.get("rdr_enable") or settings.get("env_config_path"):
@@ -18,6 +20,9 @@ def mycelia_begin(compiling: bool) -> None:
         from mycelia.debug.precision import collection
 
         collection.start()
+    if "check_overflow" not in _followed:
+        _followed.add("check_overflow")
+        settings.on_change("check_overflow", _load_check)
     if settings.get("dump_config"):
         from mycelia.debug.dump import start
 
@@ -43,3 +48,11 @@ def mycelia_observers(program) -> list:
     from mycelia.debug.precision import collection
 
     return [collection.instruction_recorder()]
+
+
+_followed: set[str] = set()  # settings whose parts are loaded when they are switched on
+
+
+def _load_check(on: object) -> None:
+    if on:
+        import mycelia.engine.compile.overflow  # noqa: F401  (follows the setting from now on)

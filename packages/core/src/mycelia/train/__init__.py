@@ -31,7 +31,8 @@ _HOMES = {
     **dict.fromkeys(
         """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback
         LearningRateScheduler LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext
-        SummaryCollector TimeMonitor FlopsUtilizationCollector OnRequestExit TrainFaultTolerance""".split(),
+        SummaryCollector TimeMonitor OverflowMonitor StopOnNaN FlopsUtilizationCollector OnRequestExit
+        TrainFaultTolerance""".split(),
         "mycelia.train.callbacks",
     ),
     **dict.fromkeys(

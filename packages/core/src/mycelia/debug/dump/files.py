@@ -38,6 +38,10 @@ class Clock:
             return f"{self.last:016d}"
 
 
+#: The one of this process: names of all its dumps are in order.
+CLOCK = Clock()
+
+
 def dtype_name(dtype: DType) -> str:
     """`Float32`, `Int8`, `Bool`...; bfloat16 is saved as float32."""
     name = dtype.name
@@ -71,7 +75,7 @@ def fitting(folder: str, name: str) -> str:
     if len(raw) <= _LONGEST:
         return name
     head, ending = os.path.splitext(name)
-    stamp = Clock().stamp()
+    stamp = CLOCK.stamp()
     room = _LONGEST - len(stamp) - len(ending) - 1
     short = f"{head.encode()[:room].decode(errors='ignore')}.{stamp}{ending}"
     with open(os.path.join(folder, "mapping.csv"), "a", encoding="utf-8", newline="") as file:

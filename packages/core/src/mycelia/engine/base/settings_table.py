@@ -229,6 +229,9 @@ SETTINGS: dict[str, Setting] = {
                "functions, lowered graphs and the instructions of programs."),
         _s("check", False, env="MYCELIA_CHECK",
            doc="Verify the graph after each pass."),
+        _s("check_overflow", False, env="MYCELIA_CHECK_OVERFLOW",
+           doc="Look at all results for NaN and infinities, in compiled functions and in eager operators of "
+               "the thread that sets it: a warning names the first operator, the count and the line."),
         _s("save_graphs", 0, env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS"), types=(bool, int),
            check=_save_graphs_level, parse=_save_graphs_from_env,
            doc="0 nothing, 1 main stages, 2 all stages, 3 also pictures for Graphviz. The first "

@@ -73,6 +73,7 @@ from mycelia.engine.ops.nn_ops.rnn import *
 from mycelia.engine.ops.nn_ops.unfold import *
 from mycelia.engine.ops.predicates import *
 from mycelia.engine.ops.random.random import *
+from mycelia.engine.ops.reductions.description import *
 from mycelia.engine.ops.reductions.extreme_values import *
 from mycelia.engine.ops.reductions.extremes import *
 from mycelia.engine.ops.reductions.moments import *

@@ -5,6 +5,7 @@ from mycelia.train.callbacks.checkpoint import BackupAndRestore, CheckpointConfi
 from mycelia.train.callbacks.control import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from mycelia.train.callbacks.exit import FlopsUtilizationCollector, OnRequestExit, TrainFaultTolerance
 from mycelia.train.callbacks.monitor import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
+from mycelia.train.callbacks.overflow import OverflowMonitor, StopOnNaN
 from mycelia.train.callbacks.summary import SummaryCollector
 
 __all__ = [
@@ -12,5 +13,5 @@ __all__ = [
         "LambdaCallback",
     "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
         "RunContext", "SummaryCollector", "FlopsUtilizationCollector", "OnRequestExit", "TrainFaultTolerance",
-    "TimeMonitor",
+    "OverflowMonitor", "StopOnNaN", "TimeMonitor",
 ]  # fmt: skip

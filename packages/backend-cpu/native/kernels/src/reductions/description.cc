@@ -1,0 +1,205 @@
+// What a debugger asks of a tensor: extremes, sums, and counts of what is not finite, zero, negative or positive.
+// One read, about seven operations an element. A block is first taken as if all of it were finite; if the sum of its
+// squares is not, it has NaN or infinities, or squares that float cannot hold, and is looked at element by element.
+#include "simd/half.h"
+#include "simd/vec.h"
+
+namespace mycelia::MYC_ISA {
+
+namespace {
+
+constexpr int64_t kBlock = 2048;    // elements: 8 KiB, which stay in L1 for the second look; chains of additions stay short
+constexpr int64_t kPiece = 1 << 15;  // elements a thread takes at a time
+constexpr int64_t kPieces = 256;     // at most
+
+struct Numbers {
+  double max = -INFINITY, min = INFINITY, sum = 0, squares = 0;  // of finite elements
+  int64_t finite = 0, nan = 0, negative_inf = 0, positive_inf = 0, zero = 0, negative = 0;
+
+  void add(const Numbers& o) {
+    max = o.max > max ? o.max : max;
+    min = o.min < min ? o.min : min;
+    sum += o.sum;
+    squares += o.squares;
+    finite += o.finite;
+    nan += o.nan;
+    negative_inf += o.negative_inf;
+    positive_inf += o.positive_inf;
+    zero += o.zero;
+    negative += o.negative;
+  }
+};
+
+MYC_INLINE bool is_finite(double x) { return x - x == 0; }
+
+MYC_INLINE void take(double x, Numbers* n) {
+  n->zero += x == 0;
+  n->negative += x < 0;
+  if (is_finite(x)) {
+    n->max = x > n->max ? x : n->max;
+    n->min = x < n->min ? x : n->min;
+    n->sum += x;
+    n->squares += x * x;
+    n->finite += 1;
+  } else {
+    n->nan += x != x;
+    n->negative_inf += x < 0;
+    n->positive_inf += x > 0;
+  }
+}
+
+MYC_INLINE double value(float x) { return x; }
+MYC_INLINE double value(double x) { return x; }
+MYC_INLINE double value(const Half& x) { return widen_one(x); }
+MYC_INLINE double value(const Brain& x) { return widen_one(x); }
+
+MYC_INLINE double total(f32v v) {
+  double sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += v[i];
+  return sum;
+}
+MYC_INLINE int64_t total(i32v v) {
+  int64_t sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += v[i];
+  return sum;
+}
+
+// A block of whole vectors, all of it finite; false if it is not.
+template <class T>
+MYC_INLINE bool take_finite(const T* x, int64_t n, Numbers* numbers) {
+  f32v high = splat(-INFINITY), low = splat(INFINITY), sum[2] = {}, squares[2] = {};
+  i32v zero = {}, negative = {};  // masks are -1
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const f32v v = load(x + i);
+    const int k = (i / kLanes) & 1;
+    high = v > high ? v : high;
+    low = v < low ? v : low;
+    sum[k] += v;
+    squares[k] += v * v;
+    zero += v == 0.0f;
+    negative += v < 0.0f;
+  }
+  const double all = total(squares[0]) + total(squares[1]);
+  if (!is_finite(all)) return false;
+  for (int i = 0; i < kLanes; ++i) {
+    numbers->max = high[i] > numbers->max ? high[i] : numbers->max;
+    numbers->min = low[i] < numbers->min ? low[i] : numbers->min;
+  }
+  numbers->sum += total(sum[0]) + total(sum[1]);
+  numbers->squares += all;
+  numbers->zero -= total(zero);
+  numbers->negative -= total(negative);
+  numbers->finite += n;
+  return true;
+}
+
+template <class T>
+void describe(const T* x, int64_t begin, int64_t end, Numbers* numbers) {
+  while (begin < end) {
+    const int64_t block = end - begin < kBlock ? end - begin : kBlock, whole = block / kLanes * kLanes;
+    int64_t done = whole > 0 && take_finite(x + begin, whole, numbers) ? whole : 0;
+    for (; done < block; ++done) take(value(x[begin + done]), numbers);
+    begin += block;
+  }
+}
+
+void describe(const double* x, int64_t begin, int64_t end, Numbers* numbers) {
+  for (int64_t i = begin; i < end; ++i) take(x[i], numbers);
+}
+
+// A block of whole vectors: whether all of it is finite.  x * 0 is NaN for what is not, and stays so in a sum.
+template <class T>
+MYC_INLINE bool all_finite(const T* x, int64_t n) {
+  f32v sum[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes)
+    for (int k = 0; k < 4; ++k) sum[k] += load(x + i + k * kLanes) * 0.0f;
+  for (; i < n; i += kLanes) sum[0] += load(x + i) * 0.0f;
+  const f32v all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  return !any(all != all);
+}
+
+template <class T>
+void count(const T* x, int64_t begin, int64_t end, Numbers* numbers) {
+  while (begin < end) {
+    const int64_t block = end - begin < kBlock ? end - begin : kBlock, whole = block / kLanes * kLanes;
+    int64_t done = whole > 0 && all_finite(x + begin, whole) ? whole : 0;
+    for (; done < block; ++done) take(value(x[begin + done]), numbers);
+    begin += block;
+  }
+}
+
+void count(const double* x, int64_t begin, int64_t end, Numbers* numbers) { describe(x, begin, end, numbers); }
+
+// Pieces of the tensor, on several threads where there is enough, added in order: the same for any number of threads.
+template <class T, class Look>
+Numbers in_pieces(const myc_call* call, Look look) {
+  const int64_t n = call->in[0]->size;
+  const T* x = static_cast<const T*>(call->in[0]->data);
+  const int64_t piece = n / kPieces > kPiece ? n / kPieces + 1 : kPiece, pieces = (n + piece - 1) / piece;
+  if (pieces <= 1) {
+    Numbers all;
+    look(x, 0, n, &all);
+    return all;
+  }
+  Numbers found[kPieces];
+  parallel_for(call, pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) look(x, p * piece, (p + 1) * piece < n ? (p + 1) * piece : n, &found[p]);
+  });
+  Numbers all;
+  for (int64_t p = 0; p < pieces; ++p) all.add(found[p]);
+  return all;
+}
+
+template <class T>
+void write_statistics(const myc_call* call) {
+  const Numbers all = in_pieces<T>(call, [](const T* x, int64_t begin, int64_t end, Numbers* n) { describe(x, begin, end, n); });
+  const int64_t size = call->in[0]->size;
+  const double nothing = NAN;
+  const bool some = all.finite > 0;
+  const double row[] = {static_cast<double>(size),
+                        some ? all.max : nothing,
+                        some ? all.min : nothing,
+                        some ? all.sum / static_cast<double>(all.finite) : nothing,
+                        some ? __builtin_sqrt(all.squares) : nothing,
+                        static_cast<double>(all.nan),
+                        static_cast<double>(all.negative_inf),
+                        static_cast<double>(all.positive_inf),
+                        static_cast<double>(all.zero),
+                        static_cast<double>(all.negative),
+                        static_cast<double>(size - all.zero - all.negative - all.nan)};
+  memcpy(call->out[0]->data, row, sizeof(row));
+}
+
+template <class T>
+void write_counts(const myc_call* call) {
+  const Numbers all = in_pieces<T>(call, [](const T* x, int64_t begin, int64_t end, Numbers* n) { count(x, begin, end, n); });
+  const double row[] = {static_cast<double>(all.nan), static_cast<double>(all.negative_inf), static_cast<double>(all.positive_inf)};
+  memcpy(call->out[0]->data, row, sizeof(row));
+}
+
+}  // namespace
+
+KERNEL_FN(tensor_statistics, any) {
+  const int32_t dtype = call->in[0]->dtype;
+  if (dtype == MYC_F64) {
+    write_statistics<double>(call);
+    return MYC_OK;
+  }
+  if (dtype != MYC_F32 && !(kTakes16Bits && is_16_bits(dtype))) return MYC_E_UNSUPPORTED;
+  with_float_type(dtype, [&](auto like) { write_statistics<decltype(like)>(call); });
+  return MYC_OK;
+}
+
+KERNEL_FN(nonfinite_counts, any) {
+  const int32_t dtype = call->in[0]->dtype;
+  if (dtype == MYC_F64) {
+    write_counts<double>(call);
+    return MYC_OK;
+  }
+  if (dtype != MYC_F32 && !(kTakes16Bits && is_16_bits(dtype))) return MYC_E_UNSUPPORTED;
+  with_float_type(dtype, [&](auto like) { write_counts<decltype(like)>(call); });
+  return MYC_OK;
+}
+
+}  // namespace mycelia::MYC_ISA

@@ -1,0 +1,182 @@
+"""Steps of a data dump on their way to the disk: a folder each, a file a tensor, and what is said of
+graphs.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mycelia.debug.dump import files, graph_files
+from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.statistics import Statistics, array_of, statistics
+from mycelia.engine.base import config, log
+from mycelia.engine.observing import Operator
+from mycelia.engine.observing.observers import Watched
+from mycelia.engine.tensors.tensor import Tensor
+
+PARAMETER = "Parameter"
+
+
+class Record(NamedTuple):
+    """A tensor that is to be written."""
+
+    kind: str
+    name: str
+    stamp: str
+    io: str
+    slot: int
+    tensor: Tensor
+
+
+class Step:
+    """What is known of a run of a graph, or of a step of eager calls."""
+
+    def __init__(self, of: Watched, iteration: int) -> None:
+        self.of, self.iteration = of, iteration
+        self.folder = ""  # once it is made
+        self.records: list[Record] = []  # kept until it shows whether they are written
+        self.rows: list[list[str]] = []
+        self.operators: list[Operator] = []  # whose tensors are written
+        self.calls: list[graph_files.Call] = []  # of eager operators
+
+
+class Writer:
+    """Writes below ``{path}/rank_{rank}``. A disk that takes no more ends the dump with one warning."""
+
+    def __init__(self, found: DumpConfig) -> None:
+        self.config = found
+        self.rank = config.get("rank")
+        self.root = os.path.join(found.path, f"rank_{self.rank}")
+        self.is_broken = False
+        self.known_graphs: set[int] = set()
+
+    def guarded(self, write: Callable[..., None], *args: Any) -> None:
+        """``write(*args)``, unless writing failed before; a failure ends the dump, and nothing else."""
+        if self.is_broken:
+            return
+        try:
+            write(*args)
+        except OSError as cause:
+            self.is_broken = True
+            text = "the data dump ends here, %s cannot be written: %s"
+            log.logger(__name__).warning(text, self.config.path, cause)
+
+    def add(self, step: Step, record: Record) -> None:
+        """Write one tensor of a step.  Errors: OSError."""
+        folder = step.folder or self.make_folder(step)
+        array = array_of(record.tensor)
+        if self.config.saved_data != "statistic":
+            dtype = files.dtype_name(record.tensor.dtype)
+            if self.config.layout == "bin":
+                name = files.old_file_name(record.name, record.io, record.slot, record.tensor.shape, dtype)
+            else:
+                name = files.file_name(record.kind, record.name, record.stamp, record.io, record.slot, dtype)
+            path = os.path.join(folder, files.fitting(folder, name))
+            files.write_array(path, array, raw=self.config.layout == "bin")
+        if self.config.saved_data != "tensor":
+            step.rows.append(self.row(record, array, statistics(record.tensor)))
+
+    def make_folder(self, step: Step) -> str:
+        net, number = self.config.net_name, str(step.iteration)
+        if self.config.layout == "bin":
+            device = f"device_{config.get('device_id')}"
+            step.folder = os.path.join(self.config.path, net, device, f"iteration_{number}")
+        else:
+            step.folder = os.path.join(self.root, net, str(step.of.number), number)
+        os.makedirs(step.folder, exist_ok=True)
+        return step.folder
+
+    def row(self, record: Record, array: Any, numbers: Statistics) -> list[str]:
+        shape = ",".join(map(str, record.tensor.shape))
+        head = [record.kind, files.op_name(record.name), "0", "0", record.stamp, record.io, str(record.slot)]
+        head += [str(array.nbytes), record.tensor.dtype.name, f"({shape})"]
+        return head + [_cell(column, numbers, array) for column in self.config.columns]
+
+    def finish(self, step: Step) -> None:
+        """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
+        for record in step.records:
+            self.add(step, record)
+        step.records = []
+        self.describe()
+        if step.of.graph is None:
+            graph_files.write_calls(self.root, step.of.number, step.calls)
+        elif step.of.number not in self.known_graphs:
+            self.known_graphs.add(step.of.number)
+            graph_files.write_graph(self.root, step.of)
+            self.write_constants(step.of)
+        if step.folder:
+            graph_files.note_run(self.root, step.of.number, step.iteration)
+        if step.rows:
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow([*_COLUMNS, *self.config.columns])
+            writer.writerows(step.rows)
+            files.write(os.path.join(step.folder, "statistic.csv"), [text.getvalue()])
+        if self.config.save_kernel_args and step.folder:
+            for operator in step.operators:
+                self.write_attributes(step.folder, operator)
+
+    def write_attributes(self, folder: str, operator: Operator) -> None:
+        name = files.fitting(folder, f"{operator.type}.{files.op_name(operator.name)}.json")
+        text = json.dumps(operator.attrs, default=str)
+        files.write(os.path.join(folder, name), [text])
+
+    def describe(self) -> None:
+        """``.dump_metadata``: who wrote this, and asked by what. The version is the one of MindSpore whose
+        rules the dump follows, as its tools ask for."""
+        folder = os.path.join(self.root, ".dump_metadata")
+        if os.path.exists(os.path.join(folder, "config.json")):
+            return
+        from importlib.metadata import version
+
+        os.makedirs(folder, exist_ok=True)
+        about = {"device_target": config.get("device_target"), "ms_version": "2.10.0"}
+        about["mycelia_version"] = version("mycelia-core")
+        files.write(os.path.join(folder, "data_dump.json"), [self.config.text])
+        files.write(os.path.join(folder, "config.json"), [json.dumps(about)])
+
+    def write_constants(self, of: Watched) -> None:
+        assert of.graph is not None
+        found = graph_files.constants(of.graph)
+        if not found or self.config.layout == "bin" or self.config.saved_data == "statistic":
+            return
+        folder = os.path.join(self.root, self.config.net_name, str(of.number), "constants")
+        os.makedirs(folder, exist_ok=True)
+        for number, tensor in enumerate(found):
+            dtype = files.dtype_name(tensor.dtype)
+            name = files.file_name(PARAMETER, f"data-{number}", files.CLOCK.stamp(), "output", 0, dtype)
+            files.write_array(os.path.join(folder, name), array_of(tensor))
+
+
+_COLUMNS = (
+    "Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type",
+    "Shape",
+)  # fmt: skip
+
+
+def _cell(column: str, numbers: Statistics, array: Any) -> str:
+    if column in ("MD5", "SHA1"):
+        return hashlib.new(column.lower(), array.tobytes()).hexdigest()
+    value = getattr(numbers, _FIELDS[column])
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
+
+
+_FIELDS = {
+    "Max Value": "max",
+    "Min Value": "min",
+    "Avg Value": "mean",
+    "Count": "count",
+    "Negative Zero Count": "negative",
+    "Positive Zero Count": "positive",
+    "NaN Count": "nan",
+    "Negative Inf Count": "negative_inf",
+    "Positive Inf Count": "positive_inf",
+    "Zero Count": "zero",
+    "L2Norm Value": "l2norm",
+}

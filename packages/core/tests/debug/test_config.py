@@ -1,0 +1,113 @@
+"""A configuration that is none is refused with the field and what it may be; unknown fields are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from mycelia.debug.dump.config import Kernels, parse, read
+
+
+def made(e2e=None, **common):
+    sections = {"common_dump_settings": {"path": "/tmp/d", **common}}
+    return parse({**sections, "e2e_dump_settings": {"enable": True} if e2e is None else e2e})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("dump_mode", 3, "one of 0, 1, 2"),
+        ("dump_mode", True, "one of 0, 1, 2"),
+        ("path", "relative/path", "an absolute path"),
+        ("path", 5, "an absolute path"),
+        ("net_name", "a/b", "a name of letters, digits"),
+        ("net_name", "..", "a name of letters, digits"),
+        ("iteration", "1-", "'0|5-8|100-120'"),
+        ("iteration", "8-5", "'0|5-8|100-120'"),
+        ("iteration", -1, "'all'"),
+        ("iteration", None, "'all'"),
+        ("saved_data", "all", "'tensor', 'statistic', 'full'"),
+        ("input_output", 4, "one of 0, 1, 2"),
+        ("kernels", "Conv2D", "a list of strings"),
+        ("kernels", ["name-regex(()"], "regular expressions"),
+        ("support_device", [-1], "a list of integers"),
+        ("statistic_category", ["median"], "'l2norm'"),
+        ("op_debug_mode", 1, "one of 0, 3, 4"),
+        ("overflow_number", -1, "an integer from 0 on"),
+        ("initial_iteration", "0", "an integer from 0 on"),
+        ("layout", "csv", "'npy', 'bin'"),
+        ("signal", "SIGNOTHING", "the name of a signal"),
+        ("eager", 1, "true or false"),
+        ("conditions", {}, "a list of objects"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_is_expected(field, value, expected):
+    with pytest.raises(ValueError, match=f"'{field}'") as error:
+        made(**{field: value})
+    assert expected in str(error.value)
+    shown = value[0] if expected == "regular expressions" else value
+    assert repr(shown) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("common", "told"),
+    [
+        ({"dump_mode": 1}, "since dump_mode is 1"),
+        ({"op_debug_mode": 3, "input_output": 1}, "since op_debug_mode is 3"),
+        ({"op_debug_mode": 4, "input_output": 2}, "since op_debug_mode is 4"),
+    ],
+)
+def test_fields_must_fit_together(common, told):
+    with pytest.raises(ValueError, match=told):
+        made(**common)
+
+
+@pytest.mark.parametrize(
+    "content", [[], "x", {"e2e_dump_settings": {"enable": True}}, {"common_dump_settings": 1}]
+)
+def test_the_sections_must_be_objects(content):
+    with pytest.raises(ValueError, match="common_dump_settings"):
+        parse(content)
+
+
+def test_something_must_be_enabled():
+    with pytest.raises(ValueError, match="'enable': true"):
+        made(e2e={"enable": False})
+    with pytest.raises(ValueError, match="e2e_dump_settings.enable"):
+        made(e2e={"enable": "yes"})
+
+
+def test_unknown_fields_are_told_and_ignored(caplog):
+    with caplog.at_level("WARNING", logger="mycelia"):
+        made(iterations="all")
+    assert "'common_dump_settings.iterations' is unknown" in caplog.text
+
+
+def test_files_that_cannot_be_read_are_errors(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read"):
+        read(str(tmp_path / "missing.json"))
+    (tmp_path / "bad.json").write_text("{'a': 1}")
+    with pytest.raises(ValueError, match="is no JSON"):
+        read(str(tmp_path / "bad.json"))
+
+
+def test_iterations_by_the_old_rule_and_the_new():
+    assert made(iteration=0).iterations is None and made(iteration="all").iterations is None
+    assert made(iteration=7).iterations == ((7, 7),)
+    chosen = made(iteration="0|5-8|100-120")
+    assert [n for n in range(130) if chosen.has_iteration(n)] == [0, 5, 6, 7, 8, *range(100, 121)]
+
+
+def test_the_asynchronous_section_serves_where_the_other_is_off(caplog):
+    asynchronous = {"enable": True, "op_debug_mode": 3}
+    content = {"common_dump_settings": {"path": "/tmp/d"}, "async_dump_settings": asynchronous}
+    with caplog.at_level("WARNING", logger="mycelia"):
+        assert parse(content).op_debug_mode == 3
+    assert "async_dump_settings" in caplog.text
+
+
+def test_kernels_match_names_parts_of_types_and_expressions():
+    kernels = Kernels(["Default/Add-op1", "conv", "name-regex(Gradients/.*fc1.*)"])
+    assert kernels.matches("Add", "Default/Add-op1") and not kernels.matches("Add", "Default/Add-op11")
+    assert kernels.matches("Conv2DBackpropInput", "Gradients/x-op0")
+    assert kernels.matches("MatMul", "Gradients/Default/fc1-Dense/MatMul-op0")
+    assert not kernels.matches("MatMul", "Default/fc1-Dense/MatMul-op0")

@@ -1,0 +1,360 @@
+"""Data dumps of single functions: every field of the configuration has its effect."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import signal
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor, debug, nn, ops
+from mycelia.debug.dump import files
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 3)
+        self.relu = nn.ReLU()
+
+    def construct(self, x):
+        return ops.exp(self.relu(self.fc(x)))
+
+
+@pytest.fixture(autouse=True)
+def graph_mode():
+    from mycelia.engine import observing
+
+    observing.set_iteration(0)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+X = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def dumped(folder, steps=1, net=None, x=X, **fields):
+    """The files of the dump of some calls of a network: folder -> names, sorted by time."""
+    net = net or Net()
+    with debug.dump({"path": str(folder), **fields}):
+        for _ in range(steps):
+            net(Tensor(x))
+    return sorted((p for p in folder.rglob("*.npy") if "constants" not in p.parts), key=stamp)
+
+
+def stamp(path):
+    return path.name.split(".")[4]
+
+
+def kinds(paths):
+    return [p.name.split(".")[0] for p in paths]
+
+
+def test_everything_is_dumped_in_order_of_execution(tmp_path):
+    found = dumped(tmp_path)
+    assert kinds(found) == ["Parameter"] * 3 + ["Dense"] * 4 + ["ReLU"] * 2 + ["Exp"] * 2
+    assert [p.name.split(".")[5:7] for p in found[3:7]] == [
+        ["input", "0"],
+        ["input", "1"],
+        ["input", "2"],
+        ["output", "0"],
+    ]
+    assert np.load(found[-2]).tobytes() == np.load(found[-3]).tobytes()  # what ReLU made is what Exp read
+    assert np.load(found[-1]) == pytest.approx(np.exp(np.load(found[-2])), rel=1e-6)
+
+
+def test_iterations_are_chosen_and_numbered(tmp_path):
+    dumped(tmp_path, steps=6, iteration="0|3-4")
+    assert sorted(p.name for p in (tmp_path / "rank_0/Net").glob("*/*") if p.name.isdigit()) == [
+        "0",
+        "3",
+        "4",
+    ]
+    other = tmp_path / "other"
+    dumped(other, steps=2, iteration="107", initial_iteration=100)
+    assert [p.name for p in (other / "rank_0/Net").glob("*/*")] == ["107"]  # six ran before
+
+
+@pytest.mark.parametrize(
+    ("kernels", "expected"),
+    [
+        (["Default/relu-ReLU/ReLU-op0"], {"ReLU"}),
+        (["exp"], {"Exp"}),
+        (["name-regex(.*fc-.*)"], {"Dense"}),
+        (["relu", "Default/Exp-op0"], {"ReLU", "Exp"}),
+        (["Default/none-op0"], set()),
+    ],
+)
+def test_kernels_are_names_types_or_expressions(tmp_path, kernels, expected):
+    assert set(kinds(dumped(tmp_path, dump_mode=1, kernels=kernels))) == expected
+
+
+def test_targets_are_cells_and_primitives(tmp_path):
+    net = Net()
+    ms.set_dump(net.relu)
+    assert set(kinds(dumped(tmp_path, net=net, dump_mode=2))) == {"ReLU"}
+
+
+@pytest.mark.parametrize(("which", "expected"), [(1, {"input"}), (2, {"output"}), (0, {"input", "output"})])
+def test_inputs_and_outputs_are_chosen(tmp_path, which, expected):
+    found = dumped(tmp_path, input_output=which)
+    assert {p.name.split(".")[5] for p in found if not p.name.startswith("Parameter")} == expected
+
+
+def test_statistics_are_those_of_numpy_without_what_is_not_finite(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x * 2.0
+
+    x = np.array([1.0, -2.0, 0.0, np.nan, np.inf, -np.inf, 5.0], np.float32)
+    categories = [
+        "max", "min", "avg", "l2norm", "count", "nan count", "negative inf count", "positive inf count",
+        "zero count", "negative zero count", "positive zero count", "md5",
+    ]  # fmt: skip
+    assert dumped(tmp_path, net=Plain(), x=x, saved_data="statistic", statistic_category=categories) == []
+    (table,) = tmp_path.rglob("statistic.csv")
+    rows = list(csv.DictReader(table.open()))
+    row = next(r for r in rows if r["IO"] == "output" and r["Op Type"] == "Mul")
+    finite = 2 * x[np.isfinite(x)].astype(np.float64)
+    for column, expected in (
+        ("Max Value", finite.max()), ("Min Value", finite.min()), ("Avg Value", finite.mean()),
+        ("L2Norm Value", np.linalg.norm(finite)),
+    ):  # fmt: skip
+        assert float(row[column]) == pytest.approx(expected, rel=1e-6)
+    counts = "Count", "NaN Count", "Negative Inf Count", "Positive Inf Count", "Zero Count"
+    assert [int(row[c]) for c in counts] == [7, 1, 1, 1, 1]
+    assert (row["Negative Zero Count"], row["Positive Zero Count"]) == ("2", "3")  # infinities included
+    assert row["MD5"] == hashlib.md5((2 * x).tobytes()).hexdigest()
+    assert (row["Data Size"], row["Data Type"], row["Shape"]) == ("28", "float32", "(7)")
+    assert list(rows[0])[:10] == [
+        "Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type",
+        "Shape",
+    ]  # fmt: skip
+
+
+def test_full_has_tensors_and_statistics(tmp_path):
+    found = dumped(tmp_path, saved_data="full")
+    (table,) = tmp_path.rglob("statistic.csv")
+    assert len(list(csv.DictReader(table.open()))) == len(found) == 11
+
+
+def test_only_operators_that_overflow_are_dumped_up_to_a_number(tmp_path):
+    class Bad(nn.Cell):
+        def construct(self, x):
+            y = ops.relu(x)
+            return ops.log(y - 100.0) + ops.log(y - 200.0)
+
+    assert set(kinds(dumped(tmp_path / "a", net=Bad(), op_debug_mode=3))) == {"Log", "Add"}
+    assert kinds(dumped(tmp_path / "b", net=Bad(), op_debug_mode=3, overflow_number=1)) == ["Log"] * 2
+
+
+def test_the_inputs_of_an_operator_that_raised_are_dumped(tmp_path):
+    class Bad(nn.Cell):
+        def construct(self, x):
+            return ops.gather(ops.relu(x), ms.Tensor([0]) + x.sum().astype(ms.int32), 0)
+
+    with pytest.raises(Exception, match="index|out of"):
+        dumped(tmp_path, net=Bad(), op_debug_mode=4)
+    found = [p for p in tmp_path.rglob("*.npy") if "constants" not in p.parts]
+    assert sorted(p.name.split(".")[0] + p.name.split(".")[5] for p in found) == ["Gatherinput"] * 2
+
+
+def test_the_old_layout_has_raw_data_and_the_shape_in_the_name(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x + 1.0
+
+    dumped(tmp_path, net=Plain(), layout="bin", net_name="ResNet50")
+    path = (
+        tmp_path
+        / "ResNet50/device_0/iteration_0/Default--Add-op0_input_0_shape_2_4_Float32_DefaultFormat.bin"
+    )
+    assert np.fromfile(path, np.float32).tobytes() == X.tobytes()
+
+
+def test_bfloat16_is_saved_as_float32(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x.astype(ms.bfloat16) * 2.0
+
+    found = [p for p in dumped(tmp_path, net=Plain()) if p.name.startswith("Mul") and ".output." in p.name]
+    assert found[0].name.endswith(".Float32.npy") and np.load(found[0]).tolist() == (2 * X).tolist()
+
+
+def test_attributes_are_written_if_asked(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return ops.softmax(x, 1)
+
+    config = {
+        "common_dump_settings": {"path": str(tmp_path), "iteration": "all"},
+        "e2e_dump_settings": {"enable": True, "save_kernel_args": True},
+    }
+    with debug.dump(config):
+        Plain()(Tensor(X))
+    (path,) = tmp_path.rglob("Softmax.*.json")
+    assert json.loads(path.read_text())["axis"] in (1, [1])
+
+
+def test_constants_are_dumped_once(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x * Tensor(np.array([1, 2, 3, 4], np.float32))
+
+    dumped(tmp_path, net=Plain(), steps=2)
+    (path,) = tmp_path.rglob("constants/*.npy")
+    assert np.load(path).tolist() == [1, 2, 3, 4] and path.name.startswith("Parameter.data-0.0.0.")
+
+
+def test_eager_operators_are_dumped_step_by_step(tmp_path):
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    found = dumped(tmp_path)
+    assert kinds(found) == ["Dense"] * 4 + ["ReLU"] * 2 + ["Exp"] * 2
+    (text,) = tmp_path.rglob("*.ir")
+    assert "# Fullname with scope: (Default/relu-ReLU/ReLU-op0)" in text.read_text()
+    assert dumped(tmp_path / "off", eager=False) == []
+
+
+def test_ranks_that_are_not_supported_dump_nothing(tmp_path):
+    assert dumped(tmp_path, support_device=[1, 2]) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_rank_is_in_the_path(tmp_path, monkeypatch):
+    from mycelia.engine.base import settings
+
+    monkeypatch.setitem(settings._from_env, "rank", 3)
+    dumped(tmp_path, support_device=[3])
+    assert [p.name for p in tmp_path.iterdir()] == ["rank_3"]
+
+
+def test_long_names_are_cut_and_mapped(tmp_path):
+    folder = tmp_path / "f"
+    folder.mkdir()
+    long = "A" * 300 + ".output.0.npy"
+    short = files.fitting(str(folder), long)
+    assert len(short.encode()) <= 255 and short.endswith(".npy")
+    assert list(csv.reader((folder / "mapping.csv").open())) == [[short, long]]
+    assert files.fitting(str(folder), "short.npy") == "short.npy"
+
+
+def test_long_scopes_are_dumped_and_found_again(tmp_path):
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return ops.log(x - 100.0)
+
+    name = "a_rather_long_name_of_a_cell_" * 8
+    outer = nn.SequentialCell(OrderedDict([(name, Inner())]))
+    with debug.dump({"path": str(tmp_path)}):
+        outer(Tensor(X))
+    assert list(tmp_path.rglob("mapping.csv"))
+    first = debug.DumpAnalyzer(tmp_path).trace_nonfinite()[0]
+    assert first["op_full_name"] == f"Default/{name}-Inner/Log-op0"
+
+
+def test_a_full_disk_ends_the_dump_with_one_warning(tmp_path, monkeypatch, caplog):
+    count = 0
+
+    def full(file, part):
+        nonlocal count
+        count += 1
+        if count > 4:
+            raise OSError(28, "No space left on device")
+        file.write(part)
+
+    monkeypatch.setattr(files, "_write_all", full)
+    net = Net()
+    with caplog.at_level("WARNING", logger="mycelia"):
+        found = dumped(tmp_path, steps=3, net=net)
+    told = [r for r in caplog.records if "data dump ends here" in r.getMessage()]
+    assert len(told) == 1 and "No space left" in told[0].getMessage()
+    assert len(found) == 2 and not list(tmp_path.rglob("*.tmp"))  # header and data of two files
+    for path in found:
+        np.load(path)
+
+
+def test_the_last_steps_are_written_only_on_trouble(tmp_path):
+    class Grows(nn.Cell):
+        def construct(self, x):
+            return ops.exp(x * 10.0)
+
+    net = Grows()
+    with debug.dump({"path": str(tmp_path), "last_steps": 2}):
+        for scale in (1.0, 2.0, 3.0):
+            net(Tensor(np.full(2, scale, np.float32)))
+        assert list(tmp_path.rglob("*.npy")) == []
+        net(Tensor(np.full(2, 50.0, np.float32)))
+        net(Tensor(np.full(2, 1.0, np.float32)))
+    steps = sorted({p.parent.name for p in tmp_path.rglob("Exp*.npy")})
+    assert steps == ["2", "3"]  # the one with trouble and the one before
+    assert debug.DumpAnalyzer(tmp_path).trace_nonfinite()[0]["iteration"] == 3
+
+
+def test_an_error_writes_the_last_steps(tmp_path):
+    class Bad(nn.Cell):
+        def construct(self, x, index):
+            return ops.gather(ops.relu(x), index, 0)
+
+    net = Bad()
+    with debug.dump({"path": str(tmp_path), "last_steps": 3}), pytest.raises(Exception, match="index|out of"):
+        for index in (0, 1, 9):
+            net(Tensor(X), Tensor([index], ms.int32))
+    assert sorted({p.parent.name for p in tmp_path.rglob("ReLU*.npy")}) == ["0", "1", "2"]
+
+
+def test_a_condition_starts_the_dump_with_steps_around_it(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x * 2.0
+
+    net = Plain()
+    watch = {"condition": "tensor_too_large", "params": {"max_gt": 10.0}, "nodes": ["Mul"]}
+    with debug.dump({"path": str(tmp_path), "conditions": [watch], "before": 1, "after": 2}):
+        for value in (1.0, 2.0, 5.0, 5.5, 1.0, 1.0, 1.0):  # 2 * 5 is no hit: bounds are strict
+            net(Tensor(np.full(2, value, np.float32)))
+    assert sorted({p.parent.name for p in tmp_path.rglob("Mul*.npy")}) == ["2", "3", "4", "5"]
+
+
+def test_weights_that_do_not_change_are_a_condition(tmp_path):
+    net = Net()
+    watch = {"condition": "weight_not_changed", "nodes": ["fc.weight"]}
+    with debug.dump({"path": str(tmp_path), "conditions": [watch]}):
+        for change in (1.0, 1.0, 0.0):
+            net.fc.weight.set_data(net.fc.weight + change)
+            net(Tensor(X))
+    assert sorted({p.parent.name for p in tmp_path.rglob("Dense*.npy")}) == ["2"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="a signal of POSIX")
+def test_a_signal_asks_for_the_next_step(tmp_path):
+    net = Net()
+    with debug.dump({"path": str(tmp_path), "signal": "SIGUSR1"}):
+        net(Tensor(X))
+        os.kill(os.getpid(), signal.SIGUSR1)
+        net(Tensor(X))
+        net(Tensor(X))
+    assert sorted({p.parent.name for p in tmp_path.rglob("ReLU*.npy")}) == ["1"]
+
+
+def test_the_path_may_come_from_the_environment(tmp_path, monkeypatch):
+    from mycelia.engine.base import settings
+
+    monkeypatch.setitem(settings._from_env, "diagnostic_data_path", str(tmp_path))
+    with debug.dump({"path": ""}):
+        Net()(Tensor(X))
+    assert list((tmp_path / "debug_dump/rank_0").rglob("ReLU*.npy"))
+
+
+def test_outputs_without_elements_are_left_out(tmp_path):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return x[0:0] + 1.0
+
+    assert not [p for p in dumped(tmp_path, net=Plain()) if p.name.startswith("Add") and ".output." in p.name]
