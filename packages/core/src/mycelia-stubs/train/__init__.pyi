@@ -52,6 +52,7 @@ from mycelia.train.callbacks.monitor import (
     History as History, LambdaCallback as LambdaCallback, LossMonitor as LossMonitor,
     ProgressBar as ProgressBar, TimeMonitor as TimeMonitor,
 )
+from mycelia.train.callbacks.overflow import OverflowMonitor as OverflowMonitor, StopOnNaN as StopOnNaN
 from mycelia.train.callbacks.summary import SummaryCollector as SummaryCollector
 from mycelia.train.convert import ConvertModelUtils as ConvertModelUtils, ConvertNetUtils as ConvertNetUtils
 from mycelia.train.dataset_helper import (
@@ -72,12 +73,12 @@ __all__ = [
     "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager",
     "FlopsUtilizationCollector", "HausdorffDistance", "History", "LambdaCallback", "LearningRateScheduler",
     "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Model",
-    "ModelCheckpoint", "OcclusionSensitivity", "OnRequestExit", "Perplexity", "Precision", "ProgressBar",
-    "ROC", "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "SummaryCollector",
-    "SummaryLandscape", "SummaryRecord", "TimeMonitor", "Top1CategoricalAccuracy",
-    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "TrainFaultTolerance", "async_ckpt_thread_status",
-    "auc", "build_searched_strategy", "build_train_network", "ckpt_to_safetensors",
-    "connect_network_with_dataset", "data_sink", "export", "export_split_mindir",
+    "ModelCheckpoint", "OcclusionSensitivity", "OnRequestExit", "OverflowMonitor", "Perplexity",
+    "Precision", "ProgressBar", "ROC", "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance",
+    "RunContext", "StopOnNaN", "SummaryCollector", "SummaryLandscape", "SummaryRecord", "TimeMonitor",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "TrainFaultTolerance",
+    "async_ckpt_thread_status", "auc", "build_searched_strategy", "build_train_network",
+    "ckpt_to_safetensors", "connect_network_with_dataset", "data_sink", "export", "export_split_mindir",
     "get_ckpt_path_with_strategy", "get_metric_fn", "load", "load_checkpoint", "load_checkpoint_async",
     "load_distributed_checkpoint", "load_param_into_net", "merge_sliced_parameter", "metrics", "names",
     "rearrange_inputs", "restore_group_info_list", "safetensors_to_ckpt", "save_checkpoint",

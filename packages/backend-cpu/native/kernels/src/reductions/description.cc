@@ -9,7 +9,7 @@ namespace mycelia::MYC_ISA {
 namespace {
 
 constexpr int64_t kBlock = 2048;    // elements: 8 KiB, which stay in L1 for the second look; chains of additions stay short
-constexpr int64_t kPiece = 1 << 15;  // elements a thread takes at a time
+constexpr int64_t kPiece = 1 << 18;  // elements that are worth a thread
 constexpr int64_t kPieces = 256;     // at most
 
 struct Numbers {

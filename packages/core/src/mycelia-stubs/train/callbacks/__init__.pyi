@@ -18,11 +18,12 @@ from mycelia.train.callbacks.monitor import (
     History as History, LambdaCallback as LambdaCallback, LossMonitor as LossMonitor,
     ProgressBar as ProgressBar, TimeMonitor as TimeMonitor,
 )
+from mycelia.train.callbacks.overflow import OverflowMonitor as OverflowMonitor, StopOnNaN as StopOnNaN
 from mycelia.train.callbacks.summary import SummaryCollector as SummaryCollector
 
 __all__ = [
     "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History",
     "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar",
     "ReduceLROnPlateau", "RunContext", "SummaryCollector", "FlopsUtilizationCollector", "OnRequestExit",
-    "TrainFaultTolerance", "TimeMonitor",
+    "TrainFaultTolerance", "OverflowMonitor", "StopOnNaN", "TimeMonitor",
 ]

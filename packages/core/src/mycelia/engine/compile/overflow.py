@@ -24,8 +24,8 @@ from mycelia.engine.tensors.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """An output with elements that are not finite: how many are NaN, -inf and inf. `born`: whether all that the
-    operator read was finite; None in a compiled function, which does not tell.
+    """An output with elements that are not finite: how many are NaN, -inf and inf. `born`: whether all that
+    the operator read was finite; None in a compiled function, which does not tell.
     """
 
     operator: Operator

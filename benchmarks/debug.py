@@ -1,0 +1,147 @@
+"""What watching costs: steps of training, compiled and eager, watched in several ways against the step alone.
+
+usage: benchmarks/debug.py [--repeats N]
+
+A bar stands beside each ratio. All is CPU time of this process, ways interleaved, the best of the repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import Tensor, debug, nn
+from mycelia.engine.compile import measuring
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "examples" / "lenet"), str(ROOT / "examples" / "zoo"), str(ROOT / "examples")]
+
+
+def lenet():
+    from lenet import LeNet5
+
+    return LeNet5(), (32, 1, 32, 32), 10
+
+
+class Block(nn.Cell):
+    """A residual block of two convolutions (He et al. 2015)."""
+
+    def __init__(self, inside, outside, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inside, outside, 3, stride)
+        self.bn1 = nn.BatchNorm2d(outside)
+        self.conv2 = nn.Conv2d(outside, outside, 3)
+        self.bn2 = nn.BatchNorm2d(outside)
+        self.relu = nn.ReLU()
+        same = stride == 1 and inside == outside
+        self.shortcut = nn.SequentialCell() if same else nn.SequentialCell(
+            nn.Conv2d(inside, outside, 1, stride), nn.BatchNorm2d(outside)
+        )  # fmt: skip
+        self.same = same
+
+    def construct(self, x):
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        return self.relu(y + (x if self.same else self.shortcut(x)))
+
+
+def resnet18():
+    widths = [(64, 64, 1), (64, 64, 1)]
+    for inside, outside in ((64, 128), (128, 256), (256, 512)):
+        widths += [(inside, outside, 2), (outside, outside, 1)]
+    stem = [nn.Conv2d(3, 64, 7, 2), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, "same")]
+    head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dense(512, 1000)]
+    net = nn.SequentialCell(*stem, *(Block(*w) for w in widths), *head)
+    return net, (4, 3, 224, 224), 1000
+
+
+def step_of(make, mode):
+    """A function that trains one step."""
+    ms.set_context(mode=mode)
+    ms.set_seed(1)
+    net, shape, classes = make()
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    optimizer = nn.Momentum(net.trainable_params(), 1e-4, 0.9)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), optimizer)
+    step.set_train()
+    rng = np.random.default_rng(0)
+    x = Tensor(rng.standard_normal(shape).astype(np.float32))
+    y = Tensor(rng.integers(0, classes, shape[0]).astype(np.int32))
+
+    def run():
+        ms.set_context(mode=mode)
+        return step(x, y)
+
+    return run
+
+
+@contextmanager
+def dumping(every):
+    """A full dump of every so many steps."""
+    folder = tempfile.mkdtemp()
+    numbers = "|".join(str(n) for n in range(0, 1_000_000, every))
+    try:
+        with debug.dump({"path": folder, "iteration": numbers, "saved_data": "full"}):
+            yield
+    finally:
+        shutil.rmtree(folder)
+
+
+def ways(steps):
+    """Name -> (context, steps in it, bar)."""
+    report = lambda measured: measured.nonfinite.any()
+    return {
+        "nothing watched": (nullcontext, steps, 1.00),
+        "overflow check": (lambda: measuring.measuring(report, measuring.FINITE), steps, 1.10),
+        "statistics of all": (lambda: measuring.measuring(report, measuring.STATISTICS), steps, 1.15),
+        "full dump of every 100th step": (lambda: dumping(100), 100, 1.05),
+    }
+
+
+def spent(run, count):
+    start = time.process_time()
+    for _ in range(count):
+        run()
+    return (time.process_time() - start) / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=25, help="rounds of a few steps each")
+    parser.add_argument("--only", default="", help="a part of the name of the networks and ways to run")
+    options = parser.parse_args()
+    print("| step | way | bare ms | ratio | bar |\n| --- | --- | --- | --- | --- |")
+    for name, make, mode, count in (
+        ("LeNet, compiled", lenet, ms.GRAPH_MODE, 10),
+        ("ResNet-18, compiled", resnet18, ms.GRAPH_MODE, 1),
+        ("LeNet, eager", lenet, ms.PYNATIVE_MODE, 10),
+        ("ResNet-18, eager", resnet18, ms.PYNATIVE_MODE, 1),
+    ):
+        run = step_of(make, mode)
+        spent(run, 3)
+        for way, (context, steps, bar) in ways(count).items():
+            if mode == ms.PYNATIVE_MODE and way != "nothing watched":
+                continue
+            if options.only not in f"{name} {way}":
+                continue
+            with context():
+                run()
+            bare, watched = [], []
+            repeats = options.repeats if steps < 100 else max(2, options.repeats // 5)
+            for _ in range(repeats):
+                bare.append(spent(run, steps))
+                with context():
+                    watched.append(spent(run, steps))
+            ratio = min(watched) / min(bare)
+            print(f"| {name} | {way} | {1e3 * min(bare):.2f} | {ratio:.3f} | {bar:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
