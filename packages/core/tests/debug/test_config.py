@@ -97,12 +97,12 @@ def test_iterations_by_the_old_rule_and_the_new():
     assert [n for n in range(130) if chosen.has_iteration(n)] == [0, 5, 6, 7, 8, *range(100, 121)]
 
 
-def test_the_asynchronous_section_serves_where_the_other_is_off(caplog):
+def test_the_asynchronous_section_serves_where_the_other_is_off():
     asynchronous = {"enable": True, "op_debug_mode": 3}
     content = {"common_dump_settings": {"path": "/tmp/d"}, "async_dump_settings": asynchronous}
-    with caplog.at_level("WARNING", logger="mycelia"):
-        assert parse(content).op_debug_mode == 3
-    assert "async_dump_settings" in caplog.text
+    found = parse(content)
+    assert found.asynchronous and found.op_debug_mode == 3
+    assert not made().asynchronous
 
 
 def test_kernels_match_names_parts_of_types_and_expressions():

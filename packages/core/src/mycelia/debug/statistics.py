@@ -43,11 +43,16 @@ def is_finite(tensor: Tensor) -> bool:
     """Whether all elements are finite; numbers without infinities always are."""
     if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return True
-    return not find("nonfinite_counts")(tensor).asnumpy().any()
+    return not _unwatched("nonfinite_counts", tensor).any()
 
 
 def statistics(values: Tensor | np.ndarray) -> Statistics:
     """The statistics of a tensor or array; of booleans as of 0 and 1."""
     tensor = values if isinstance(values, Tensor) else Tensor(np.ascontiguousarray(values))
-    numbers = find("tensor_statistics")(tensor).asnumpy().tolist()
+    numbers = _unwatched("tensor_statistics", tensor).tolist()
     return Statistics(int(numbers[0]), *numbers[1:5], *map(int, numbers[5:]))
+
+
+def _unwatched(op: str, tensor: Tensor) -> np.ndarray:
+    """What `op` makes of `tensor`, without those hearing of it who watch operators."""
+    return find(op)._execute((tensor,), ()).asnumpy()

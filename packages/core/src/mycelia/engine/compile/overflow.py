@@ -100,7 +100,7 @@ class _Eager(Observer):
     def look(self, tensor: Tensor) -> tuple[int, ...]:
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
             return ()
-        return tuple(int(n) for n in self.counts(tensor).asnumpy())
+        return tuple(int(n) for n in self.counts._execute((tensor,), ()).asnumpy())
 
 
 class _Setting:
