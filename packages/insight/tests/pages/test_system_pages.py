@@ -44,5 +44,8 @@ def test_scalars_of_the_training_stand_apart(page, service, gallery):
     until(driver, lambda: shown(driver) == ["loss"])
     kinds = service.get("/api/v1/runs/apart/tags")["kinds"]
     assert [tag["tag"] for tag in kinds["system"]] == ["system/cpu_percent"]
+    compared = service.get("/api/v1/comparison")
+    (row,) = [one for one in compared["runs"] if one["run"] == "apart"]
+    assert compared["sets"][row["set"]] == ["loss"]
     driver = page("#/train-manage/system?train_id=./faults")
     until(driver, lambda: "no values of its machine" in driver.find_element("tag name", "main").text)

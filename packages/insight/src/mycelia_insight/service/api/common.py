@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.lineages import Lineage, lookup
 from mycelia_insight.runs.notes import Note
@@ -11,6 +12,7 @@ from mycelia_insight.runs.query import QueryError, parse
 from mycelia_insight.runs.run import Run, Tag
 from mycelia_insight.service.endpoints import Parameter, RequestError
 
+_SYSTEM = "system/"  # SummaryCollector's, and what is imported of W&B
 _BASE = "@"  # how the base folder itself is called in paths
 RUN = Parameter("run", str, f"path of the run below the base folder, '{_BASE}' for that itself")
 TAG = Parameter("tag", str, "a tag of the run")
@@ -41,6 +43,12 @@ def chosen(library: Library, query: str) -> list[tuple[Run, list[Tag], Lineage, 
         if wanted(lookup(name_of(run.id), tags, lineage, note)):
             found.append((run, tags, lineage, note))
     return found
+
+
+def kind_of(tag: Tag) -> str:
+    """What a page shows a tag by; scalars of the machine are a kind of their own."""
+    is_system = tag.kind == Kind.SCALAR and tag.name.startswith(_SYSTEM)
+    return "system" if is_system else tag.kind.name.lower()
 
 
 def name_of(id: str) -> str:

@@ -17,10 +17,8 @@ from mycelia_insight.runs.lineages import Lineage
 from mycelia_insight.runs.notes import Note
 from mycelia_insight.runs.run import Run, Tag
 from mycelia_insight.runs.status import status_of
-from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, number, run_of
+from mycelia_insight.service.api.common import QUERY, RUN, chosen, kind_of, name_of, number, run_of
 from mycelia_insight.service.endpoints import Table
-
-_SYSTEM = "system/"  # SummaryCollector's, and what is imported of W&B
 
 
 def add(table: Table, library: Library) -> None:
@@ -51,7 +49,7 @@ def add(table: Table, library: Library) -> None:
         found = run_of(library, run)
         kinds: dict[str, list[dict]] = {}
         for tag in found.tags():
-            kinds.setdefault(_kind_of(tag), []).append({
+            kinds.setdefault(kind_of(tag), []).append({
                 "tag": tag.name, "count": tag.count, "first_step": tag.first_step, "last_step": tag.last_step,
                 "first_time": tag.first_time, "last_time": tag.last_time,
                 **({"last_value": number(tag.last_value)} if tag.kind == Kind.SCALAR else {}),
@@ -95,12 +93,6 @@ async def _changes(library: Library, request: Request) -> AsyncIterator[bytes]:
         end()
 
 
-def _kind_of(tag: Tag) -> str:
-    """What a page shows a tag by."""
-    is_system = tag.kind == Kind.SCALAR and tag.name.startswith(_SYSTEM)
-    return "system" if is_system else tag.kind.name.lower()
-
-
 def row_of(library: Library, run: Run) -> dict:
     """A run as the list has it."""
     tags = run.tags()
@@ -110,7 +102,7 @@ def row_of(library: Library, run: Run) -> dict:
 def _row(library: Library, run: Run, tags: list[Tag], lineage: Lineage, note: Note) -> dict:
     counts: dict[str, int] = {}
     for tag in tags:
-        counts[_kind_of(tag)] = counts.get(_kind_of(tag), 0) + 1
+        counts[kind_of(tag)] = counts.get(kind_of(tag), 0) + 1
     if has_projector(run):
         counts["projector"] = 1
     loss, best = library.highlights.loss(tags, lineage), library.highlights.best(run, tags, lineage)

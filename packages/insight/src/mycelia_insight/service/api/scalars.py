@@ -16,7 +16,7 @@ from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run, Tag
 from mycelia_insight.runs.smoothing import SMOOTHERS
-from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, numbers, run_of
+from mycelia_insight.service.api.common import QUERY, RUN, chosen, kind_of, name_of, numbers, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
 _MOST_COLUMNS, _WIDEST = 20000, 100_000
@@ -95,12 +95,13 @@ def add(table: Table, library: Library) -> None:
     def comparison(_request: Request, query: str) -> dict:
         """Runs that a query is true of and that have scalars, the oldest first, with their tags.
 
-        `sets` are the distinct lists of tags; a run's `set` is its place among them.
+        Scalars of the machine are left out. `sets` are the distinct lists of tags; a run's `set` is its place
+        among them.
         """
         places: dict[tuple[str, ...], int] = {}
         rows = []
         for run, tags, _, note in chosen(library, query):
-            own = tuple(tag.name for tag in tags if tag.kind == Kind.SCALAR)
+            own = tuple(tag.name for tag in tags if kind_of(tag) == "scalar")
             if own:
                 created = min(tag.first_time for tag in tags)
                 place = places.setdefault(own, len(places))

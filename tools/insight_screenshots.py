@@ -1,0 +1,135 @@
+"""Pictures of every page of Mycelia Insight, light and dark, into docs/img.
+
+`python tools/insight_screenshots.py [NAME ...]`: makes the gallery of examples/insight_tour.py if RUNS (the
+variable) names no other, serves it, and looks at it with a headless Chromium; with names only these pages.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "docs" / "img"
+SIZE = 1180, 760
+COLOURS = 128  # of a picture: pages have few, curves and reliefs look the same
+
+
+def of(run: str, page: str, **query: object) -> str:
+    more = "".join(
+        f"&{name}={quote(one if isinstance(one, str) else json.dumps(one))}" for name, one in query.items()
+    )
+    return f"#/train-manage/{page}?train_id={quote(run)}{more}"
+
+
+ADAM = "./lenet/adam-0.001-32"
+NET = "Default/network-WithLossCell"
+#: Name of the picture -> address of the page.
+PAGES = {
+    "runs": "#/summary-manage",
+    "model-lineage": "#/model-traceback",
+    "dataset-lineage": "#/data-traceback",
+    "comparison": "#/compare-analysis/scalar",
+    "scalars": of(ADAM, "scalar", smoothing="0.6"),
+    "not-finite": of("./lenet/diverges", "scalar"),
+    "distributions": of(ADAM, "histogram"),
+    "images": of(ADAM, "image"),
+    "tensors": of("./media", "tensor"),
+    "embeddings": of("./media", "embedding", colour="digit"),
+    "texts": of("./media", "text"),
+    "sounds": of("./media", "audio"),
+    "graph": of(ADAM, "graph", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]),
+    "stages": of("./compile stages", "graph"),
+    "pipeline": of(ADAM, "data-map"),
+    "landscape": of("./landscape", "loss-analysis", view="surface"),
+    "landscapes": "#/compare-analysis/loss?view=relief",
+    "machine": of(ADAM, "system"),
+}
+SEEN = "return document.body.innerText + document.querySelectorAll('*').length"
+
+
+def main(names: list[str]) -> None:
+    unknown = set(names) - set(PAGES)
+    if unknown:
+        sys.exit(f"insight_screenshots: no pages called {sorted(unknown)}; there are {', '.join(PAGES)}")
+    with tempfile.TemporaryDirectory() as folder:
+        runs = os.environ.get("RUNS") or made(Path(folder))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        command = [sys.executable, "-c", "from mycelia_insight.cli import app; app()"]
+        start = [
+            "start",
+            "--port",
+            port,
+            "--workspace",
+            f"{folder}/workspace",
+            "--summary-base-dir",
+            str(runs),
+        ]
+        subprocess.run([*command, *start], check=True, stdout=subprocess.DEVNULL)
+        try:
+            look(f"http://127.0.0.1:{port}/", names or list(PAGES))
+        finally:
+            subprocess.run([*command, "stop", "--port", port], check=True, stdout=subprocess.DEVNULL)
+
+
+def made(folder: Path) -> Path:
+    tour = ROOT / "examples" / "insight_tour.py"
+    subprocess.run([sys.executable, str(tour), "--output", str(folder / "tour")], check=True)
+    return folder / "tour" / "runs"
+
+
+def look(address: str, names: list[str]) -> None:
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--lang=en-GB",
+                     f"--window-size={SIZE[0]},{SIZE[1] + 140}"):  # fmt: skip
+        options.add_argument(argument)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        for theme in ("light", "dark"):
+            driver.get(address)
+            driver.execute_script("localStorage.setItem('mycelia-insight.theme', arguments[0])", theme)
+            for name in names:
+                driver.get("about:blank")
+                driver.get(address + PAGES[name])
+                settle(driver)
+                keep(driver.get_screenshot_as_png(), OUT / f"insight-{name}{'-dark' * (theme == 'dark')}.png")
+    finally:
+        driver.quit()
+
+
+def settle(driver) -> None:
+    """Waits until the page is what it was two seconds ago, at most half a minute."""
+    before: list[str] = []
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        before.append(driver.execute_script(SEEN))
+        if len(before) > 4 and len(set(before[-4:])) == 1:
+            return
+        time.sleep(0.5)
+
+
+def keep(png: bytes, path: Path) -> None:
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    picture = picture.crop((0, 0, min(SIZE[0], picture.width), min(SIZE[1], picture.height)))
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1024:.0f} kB", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
