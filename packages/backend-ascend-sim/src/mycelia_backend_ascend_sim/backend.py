@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ PRECISION_MODES = {
 }
 
 
-def follow_context(value: Mapping[str, Any]) -> None:
+def follow_context(value: Any) -> None:
     """Take over what the setting `ascend_config` says of precision; of other modes a warning tells."""
     mode = value.get("precision_mode")
     if mode in PRECISION_MODES:

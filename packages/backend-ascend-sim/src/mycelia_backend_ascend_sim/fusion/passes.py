@@ -94,9 +94,10 @@ def run(graph: Graph, fusion: Fusion) -> int:
             continue
         members = [node]
         for value in dict.fromkeys(v for v in node.inputs if v is not None):
-            tree = groups.get(value.producer) if value.producer is not None else None
+            source = value.producer
+            tree = None if source is None else groups.get(source)
             alone = value not in outputs and len(readers[value]) == node.inputs.count(value)
-            if tree is None or not alone or len(members) + len(tree) > MOST_PARTS:
+            if source is None or tree is None or not alone or len(members) + len(tree) > MOST_PARTS:
                 continue
             if (
                 _hosts((*members, *tree)) > 1
@@ -105,7 +106,7 @@ def run(graph: Graph, fusion: Fusion) -> int:
             ):
                 continue
             members += tree
-            del groups[value.producer]
+            del groups[source]
         if len(members) > 1 or not fusion.hosts:
             groups[node] = sorted(members, key=place.__getitem__)
     return _join(
@@ -129,7 +130,7 @@ def _join(graph: Graph, fusion: Fusion, groups: Mapping[Node, list[Node]]) -> in
     for node in graph.nodes:
         if node in groups:
             made = _fused(fusion, groups[node])
-            made.inputs = [renamed.get(v, v) for v in made.inputs]
+            made.inputs = [v if v is None else renamed.get(v, v) for v in made.inputs]
             made.outputs[0].name = node.outputs[0].name
             renamed[node.outputs[0]] = made.outputs[0]
             ordered.append(made)

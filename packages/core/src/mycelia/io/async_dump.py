@@ -194,7 +194,7 @@ def read(path: str | os.PathLike) -> DumpRecord:
             raise ValueError(f"{len(content) - at} bytes are left behind the last tensor")
         numbers = {name: _number(single.get(i, 0)) for i, name in _NUMBERS.items()}
         return DumpRecord(
-            _text(single.get(6, b"")) if 6 in single else "", _text(single[7]) if 7 in single else "",
+            _text(single[6]) if 6 in single else "", _text(single[7]) if 7 in single else "",
             **numbers, inputs=tuple(tensors[4]), outputs=tuple(tensors[3]),
         )  # fmt: skip
     except (ValueError, TypeError, UnicodeDecodeError) as error:
