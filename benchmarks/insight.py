@@ -1,8 +1,9 @@
 """Insight: reading event files, pages in a browser, memory, what the collector costs.
 
-MYCELIA_BENCH_TENSORBOARD names a Python with tensorboard, MYCELIA_BENCH_MINDSPORE one with mindspore; without
-them only Mycelia's own figures are taken. Pages are opened in headless Chromium (Debian's chromium and
-chromium-driver). --table chooses by a part of a table's name (reading, pages, collector).
+MYCELIA_BENCH_TENSORBOARD names a Python with tensorboard, MYCELIA_BENCH_MINDSPORE one with mindspore and
+MYCELIA_BENCH_MINDINSIGHT one with mindinsight; without them only Mycelia's own figures are taken. Pages are
+opened in headless Chromium (Debian's chromium and chromium-driver). --table chooses by a part of its name
+(reading, pages, graphs, collector).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import insight_files
 import peers
@@ -28,6 +30,7 @@ from serving_processes import free_port, processes, resident_mb
 ROUNDS = int(peers.option("--rounds", "3"))
 TENSORBOARD = os.environ.get("MYCELIA_BENCH_TENSORBOARD", "")
 MINDSPORE = os.environ.get("MYCELIA_BENCH_MINDSPORE", "")
+MINDINSIGHT = os.environ.get("MYCELIA_BENCH_MINDINSIGHT", "")
 WRITE = "--no-write" not in sys.argv
 MILLION = 1_000_000
 
@@ -81,6 +84,20 @@ def tensorboard(base: Path) -> Iterator[tuple[subprocess.Popen, str]]:
         stderr=subprocess.DEVNULL,
     )
     yield from _until_answered(process, f"http://127.0.0.1:{port}/")
+
+
+@contextlib.contextmanager
+def mindinsight(base: Path, workspace: Path) -> Iterator[str]:
+    """MindInsight on `base`, once it answers."""
+    port = str(free_port())
+    command = Path(MINDINSIGHT).parent / "mindinsight"
+    environment = {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}"}
+    arguments = ["--port", port, "--summary-base-dir", base, "--workspace", workspace]
+    subprocess.run([command, "start", *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
+    try:
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        subprocess.run([command, "stop", "--port", port], env=environment, stdout=subprocess.DEVNULL)
 
 
 def _until_answered(process: subprocess.Popen, address: str) -> Iterator[tuple[subprocess.Popen, str]]:
@@ -262,6 +279,7 @@ def pages(place: Path) -> None:
                     their_cold.append(up + opened(driver, address + "#timeseries", THEIRS))
                     their_warm.append(opened(driver, address + "#timeseries", THEIRS))
         low = statistics.median
+        row("1 M points: resident memory, after the chart was seen", low(idle), None, "-", "MB")
         row(
             "1 M points: service started, chart drawn",
             low(cold),
@@ -369,6 +387,73 @@ def live(driver, place: Path) -> float:
     return max(waits)
 
 
+# ---- graphs ------------------------------------------------------------------------------------------------
+
+DRAWN = "document.querySelectorAll('[data-testid=graph-node]').length >= {}"
+OLD = "v1/mindinsight/datavisual/"
+
+
+def answered(address: str, scopes: int) -> None:
+    """Waits until the first level of the run's graph is there, of so many scopes."""
+
+    def is_there() -> bool:
+        (tag, *_) = json.loads(ask(f"{address}{OLD}plugins?train_id=./run"))["plugins"]["graph"]
+        found = json.loads(ask(f"{address}{OLD}graphs/nodes?train_id=./run&tag={quote(tag)}"))
+        return len(found["nodes"]) >= scopes
+
+    until(is_there, 60)
+
+
+def graphs(place: Path) -> None:
+    """Pages of large graphs, and the first level as an answer, from the start of the service on."""
+    rows = []
+    with browser(place) as driver:
+        for count in (10_000, 100_000):
+            base = place / f"graph{count}"
+            insight_files.write_graph(base / "run", count)
+            scopes, page = count // 1000, "#/train-manage/graph?train_id=./run"
+            opening, again, unfolding, answers, theirs = [], [], [], [], []
+            for _ in range(ROUNDS):
+                with tempfile.TemporaryDirectory(dir=place) as workspace:
+                    start = time.monotonic()
+                    with service(base, Path(workspace)) as (_, address):
+                        answered(address, scopes)
+                        answers.append(time.monotonic() - start)
+                with (
+                    tempfile.TemporaryDirectory(dir=place) as workspace,
+                    service(base, Path(workspace)) as (_, address),
+                ):
+                    until(lambda address=address: json.loads(ask(address + "api/v1/runs"))["runs"])
+                    opening.append(opened(driver, address + page, DRAWN.format(scopes)))
+                    again.append(opened(driver, address + page, DRAWN.format(scopes)))
+                    inside = '&open=["block3","block3/cell2"]'
+                    unfolding.append(opened(driver, address + page + inside, DRAWN.format(scopes + 10 + 7)))
+                if MINDINSIGHT:
+                    with tempfile.TemporaryDirectory(dir=place) as workspace:
+                        start = time.monotonic()
+                        with mindinsight(base, Path(workspace)) as address:
+                            answered(address, scopes)
+                            theirs.append(time.monotonic() - start)
+            low = statistics.median
+            name = f"{count:,} nodes"
+            bar = "<= 3 s" if count == 10_000 else "usable"
+            rows += [
+                [f"{name}: opened for the first time, drawn", shown(low(opening)), "-", "-", bar],
+                [f"{name}: opened again", shown(low(again)), "-", "-", "-"],
+                [f"{name}: opened with two scopes unfolded", shown(low(unfolding)), "-", "-", "-"],
+            ]
+            peer = low(theirs) if theirs else None
+            case = f"{name}: service started, first level answered"
+            rows.append([case, shown(low(answers)), shown(peer), ratio(low(answers), peer), "-"])
+    peers.report(
+        "Insight: graphs",
+        rows,
+        f"Headless Chromium, medians of {ROUNDS}; a chain of operators, 100 to a cell, 10 cells to a block.",
+        ["case", "Mycelia", "MindInsight", "ratio", "bar"],
+        WRITE,
+    )
+
+
 # ---- what the collector costs ------------------------------------------------------------------------------
 
 _TRAINING = """
@@ -454,7 +539,7 @@ def collector(place: Path) -> None:
 def main() -> None:
     only = peers.option("--table")
     with tempfile.TemporaryDirectory() as folder:
-        for table in (reading, pages, collector):
+        for table in (reading, pages, graphs, collector):
             if only in table.__name__:
                 table(Path(folder))
 

@@ -63,6 +63,33 @@ def _version(text: str) -> bytes:
     )
 
 
+def write_graph(folder: Path, count: int) -> Path:
+    """A run with a graph of MindSpore's: a chain of `count` operators, 100 to a cell, 10 cells to a block."""
+    from mycelia.engine.base.wire import field
+    from mycelia.train.summary.events import double, framed, text
+
+    shape = b"".join(field(1, field(1, n)) for n in (32, 64, 7, 7))
+    kind = field(1, 14) + field(2, field(1, 11) + field(2, shape))
+    attributes = b"".join(
+        field(5, text(1, k) + field(2, field(1, 5) + field(3, 3))) for k in ("group", "axis")
+    )
+
+    def node(i: int) -> bytes:
+        scope, name = f"block{i // 1000}/cell{i // 100 % 10}", f"Kind{i % 7}-op{i}"
+        inputs = field(1, text(1, str(i - 1)) + field(2, 0)) if i else b""
+        named = text(2, str(i)) + text(3, f"Kind{i % 7}") + text(4, scope)
+        return field(
+            1, inputs + named + attributes + field(6, kind) + text(8, f"{scope}/{name}") + text(10, name)
+        )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    graph = b"".join(map(node, range(count))) + text(2, "network")
+    first = double(1, 1.7e9) + text(3, "MindSpore.Event:1")
+    path = folder / "events.out.events.summary.1700000000.0.host_MS"
+    path.write_bytes(framed(first) + framed(double(1, 1.7e9) + field(4, graph)))
+    return path
+
+
 def write(folder: Path, count: int, tags: tuple[str, ...], tensorboard: bool, begin: float = 1.7e9) -> Path:
     """A run of `count` steps of each tag, a second apart; a noisy curve that falls."""
     folder.mkdir(parents=True, exist_ok=True)
