@@ -202,6 +202,7 @@ return [...document.querySelectorAll('*')].filter((one) =>
 
 def opened(driver, service, address: str) -> None:
     driver.get_log("browser")
+    driver.get_log("performance")
     driver.get("about:blank")
     driver.get(f"http://127.0.0.1:{service.port}/{address}")
     until(
@@ -220,7 +221,17 @@ def settled(driver) -> None:
     until(driver, same)
 
 
+def asked_elsewhere(driver) -> list[str]:
+    """Addresses of other hosts that the page asked for since the last time."""
+    own = driver.current_url.partition("#")[0]
+    noted = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    asked = [m["params"]["request"]["url"] for m in noted if m["method"] == "Network.requestWillBeSent"]
+    asked += [m["params"]["url"] for m in noted if m["method"] == "Network.webSocketCreated"]
+    return [address for address in asked if not address.startswith((own, "data:", "blob:"))]
+
+
 def unharmed(driver) -> None:
+    assert asked_elsewhere(driver) == []
     assert driver.execute_script("return window.taken ?? null") is None
     assert driver.execute_script("return refused") == []
     assert driver.execute_script(MADE) == []

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import shutil
+import socket
 import struct
 import sys
 import threading
@@ -343,6 +344,33 @@ def test_odd_parameters_fail_no_endpoint(tmp_path):
             chosen = rng.sample(sorted(names), rng.randint(1, 8))
             params = [(name, rng.choice(ODD if rng.random() < 0.4 else names[name])) for name in chosen]
             service.get(path.replace("{run:path}", quote(run)), params)
+
+
+def test_no_other_host_is_asked_for_anything(tmp_path):
+    told: list[tuple] = []
+    listening = True
+
+    def hook(event: str, arguments: tuple) -> None:
+        if listening and event in (
+            "socket.connect",
+            "socket.sendto",
+            "socket.getaddrinfo",
+            "socket.gethostbyname",
+        ):
+            told.append((event, arguments))
+
+    sys.addaudithook(hook)  # stays, and hears nothing any more after this test
+    try:
+        socket.getaddrinfo("127.0.0.1", 80)
+        assert [event for event, _ in told] == ["socket.getaddrinfo"]
+        told.clear()
+        for maker in ("make_mindspore", "make_board", "make_lineage", "make_projector"):
+            service = opened(tmp_path / maker, MAKERS[maker], None)
+            asked = [service.get(path, params)[0] for path, params in requests(service, 20)]
+            assert 200 in asked
+    finally:
+        listening = False
+    assert told == []
 
 
 def test_files_that_go_while_they_are_asked_for_fail_no_endpoint(tmp_path):

@@ -217,6 +217,32 @@ def test_values_arrive_while_they_are_written(command):
     assert [value["value"] for value in values] == [None, None]
 
 
+def test_a_service_lives_on_without_room_in_its_workspace(command):
+    base, count = command.folder / "base", 60_000
+    write(base / "run", [scalar("loss", step, step % 97) for step in range(count)])
+    limited = 'ulimit -f 200; exec "$@"'  # 200 KiB for each file, less than the columns take
+    program = [sys.executable, "-c", "from mycelia_insight.cli import app; app()"]
+    arguments = ["start", "--port", str(command.port), "--summary-base-dir", str(base)]
+    started = subprocess.run(
+        ["bash", "-c", limited, "bash", *program, *arguments],
+        text=True, capture_output=True, timeout=60, env=command.environment,
+    )  # fmt: skip
+    assert started.returncode == 0, started.stdout + started.stderr
+
+    def known() -> int:
+        kinds = command.get("/api/v1/runs/run/tags")["kinds"] if command.get("/api/v1/runs")["runs"] else {}
+        return kinds["scalar"][0]["count"] if kinds else 0
+
+    until(lambda: known() == count)
+    (series,) = command.get("/api/v1/runs/run/scalars?tag=loss")["series"]
+    assert series["values"] == [step % 97 for step in range(count)]
+    with path_of(base / "run").open("ab") as file:
+        file.write(scalar("loss", count, 5.0))
+    until(lambda: known() == count + 1)
+    files = [path for path in command.folder.glob("workspace/index/*/*") if path.is_file()]
+    assert files and all(path.stat().st_size <= 200 << 10 for path in files)
+
+
 def test_check_names_the_first_broken_record(command):
     good = scalar("loss", 0, 1.0)
     bad = bytearray(good)

@@ -102,7 +102,10 @@ class Table:
                 Route(path, _endpoint(function, parameters, inside, method == "PUT"), methods=[method])
             )
             described = _described(function, parameters, inside)
+            if method == "DELETE":
+                described["responses"]["403"] = {"description": "the service allows no deletion"}
             if method == "PUT":
+                described["responses"]["413"] = {"description": f"the body has more than {_MOST_BODY} bytes"}
                 described["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
             self.paths.setdefault(path.replace(":path}", "}"), {})[method.lower()] = described
             return function
