@@ -142,6 +142,34 @@ def test_a_scan_goes_over_slices(tmp_path, back, axis, out_back, out_axis):
         np.testing.assert_allclose(made, rows if out_axis == 0 else rows.T, rtol=1e-5)
 
 
+@pytest.mark.parametrize("back", [0, 1])
+def test_a_scan_of_version_8_goes_over_each_of_a_batch(tmp_path, back):
+    step = graph(
+        [node("Add", "state part", "next"), node("Exp", "next", "row")],
+        {"state": ("float32", (2,)), "part": ("float32", (2,))}, "next row",
+    )  # fmt: skip
+    scan = node("Scan", "- s x", "last rows", body=step, num_scan_inputs=1, directions=[back])
+    inputs = {"s": ("float32", (3, 2)), "x": ("float32", (3, None, 2))}
+    run = converted(tmp_path, model([scan], inputs, "last rows", opset=8))
+    for n in (1, 2, 5):
+        random = np.random.default_rng(n)
+        s, x = (random.normal(size=shape).astype(np.float32) for shape in ((3, 2), (3, n, 2)))
+        states = s[:, None] + np.cumsum(x[:, ::-1] if back else x, 1)
+        last, rows = run(s, x)
+        np.testing.assert_allclose(last, states[:, -1], atol=1e-5)
+        np.testing.assert_allclose(rows, np.exp(states), rtol=1e-5)
+
+
+def test_a_scan_of_version_8_with_lengths_is_refused_by_name(tmp_path):
+    step = graph(
+        [node("Add", "state part", "next")], {"state": ("float32", ()), "part": ("float32", ())}, "next"
+    )
+    scan = node("Scan", "n s x", "last", name="over", body=step, num_scan_inputs=1)
+    inputs = {"n": ("int64", (3,)), "s": ("float32", (3,)), "x": ("float32", (3, 4))}
+    with pytest.raises(ConversionError, match=r"node 'over' \(Scan\): a Scan of version 8 with lengths"):
+        converted(tmp_path, model([scan], inputs, "last", opset=8))
+
+
 def test_a_value_that_changes_its_rank_in_a_loop_is_refused_by_name(tmp_path):
     nodes = [node("Unsqueeze", "v zero", "v2"), node("Identity", "going", "on")]
     loop = node("Loop", "m - x", "last", name="growing", body=body(nodes, None, "on v2"))

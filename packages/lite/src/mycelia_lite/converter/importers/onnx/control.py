@@ -19,6 +19,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     is_number,
     known,
+    known_shape,
     positive_axis,
     shape_of,
 )
@@ -98,21 +99,51 @@ def loop(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[An
 
 def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
     """A Scan: a loop over slices of some inputs."""
+    count = call.need("num_scan_inputs")
     if call.version < 9:
-        raise call.fail("a Scan of version 8, which has a batch")
-    body, count = call.need("body"), call.need("num_scan_inputs")
+        return _batch_of_scans(call, inputs, around, count)
     values, scanned = (
         [as_tensor(v) for v in inputs[: len(inputs) - count]],
         [as_tensor(v) for v in inputs[len(inputs) - count :]],
     )
-    rows = len(body.output) - len(values)
+    rows = len(call.need("body").output) - len(values)
     axes = call.get("scan_input_axes") or [0] * count
-    directions = call.get("scan_input_directions") or [0] * count
-    scanned = [
-        ops.flip(x, (positive_axis(call, a, x.ndim),)) if back else x
-        for x, a, back in zip(scanned, axes, directions)
-    ]
     axes = [positive_axis(call, a, x.ndim) for x, a in zip(scanned, axes)]
+    made = _scanned(call, around, values, scanned, axes, call.get("scan_input_directions") or [0] * count)
+    output_axes = call.get("scan_output_axes") or [0] * rows
+    backwards = call.get("scan_output_directions") or [0] * rows
+    for i, (axis, back) in enumerate(zip(output_axes, backwards), len(values)):
+        made[i] = ops.flip(made[i], (0,)) if back else made[i]
+        axis = positive_axis(call, axis, made[i].ndim)
+        order = [*range(1, axis + 1), 0, *range(axis + 1, made[i].ndim)]
+        made[i] = ops.transpose(made[i], tuple(order)) if axis else made[i]
+    return made
+
+
+def _batch_of_scans(call: Call, inputs: Sequence[Any], around: Surroundings, count: int) -> Sequence[Any]:
+    """A Scan of version 8: one for each of a batch, along the first axis of its slices, all stacked."""
+    lengths, *given = inputs
+    if lengths is not None:
+        raise call.fail("a Scan of version 8 with lengths of its sequences")
+    given = [as_tensor(v) for v in given]
+    split = len(given) - count
+    directions = call.get("directions") or [0] * count
+    batch = known_shape(call, given[-1], (0,))[0]
+    call.fixed = True
+    results = []
+    for b in range(batch):
+        own = [x[b] for x in given]
+        results.append(_scanned(call, around, own[:split], own[split:], [0] * count, directions))
+    return [ops.stack(list(each), 0) for each in zip(*results)]
+
+
+def _scanned(
+    call: Call, around: Surroundings, values: Sequence[Any], scanned: Sequence[Any], axes: Sequence[int],
+    directions: Sequence[int],
+) -> list[Any]:  # fmt: skip
+    """The values after the last run, and the rows of all runs along a first axis."""
+    body = call.need("body")
+    scanned = [ops.flip(x, (a,)) if back else x for x, a, back in zip(scanned, axes, directions)]
     length = shape_of(scanned[0])[axes[0]]
     most = (
         ms.Tensor(length, ms.int64) if is_number(length) else around.trace.sizes.number(length, around.trace)
@@ -126,12 +157,4 @@ def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[An
             *map(as_tensor, around.inside(body, region, dict(zip(names, (*values, *parts))))),
         ]
 
-    made = list(regions.counted_loop(call, around.trace, cast(most, ms.int64), ms.Tensor(True), values, step))
-    output_axes = call.get("scan_output_axes") or [0] * rows
-    backwards = call.get("scan_output_directions") or [0] * rows
-    for i, (axis, back) in enumerate(zip(output_axes, backwards), len(values)):
-        made[i] = ops.flip(made[i], (0,)) if back else made[i]
-        axis = positive_axis(call, axis, made[i].ndim)
-        order = [*range(1, axis + 1), 0, *range(axis + 1, made[i].ndim)]
-        made[i] = ops.transpose(made[i], tuple(order)) if axis else made[i]
-    return made
+    return list(regions.counted_loop(call, around.trace, cast(most, ms.int64), ms.Tensor(True), values, step))
