@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.compatible import (
+    debugger,
     graphs,
     histograms,
     images,
@@ -23,7 +24,7 @@ from mycelia_insight.service.compatible.common import Refused
 from mycelia_insight.service.settings import Settings
 
 _TOPICS = (jobs, lineages, graphs, landscapes)
-_BOUNDED = (scalars, images, histograms, tensors)  # settings bound what they answer
+_BOUNDED = (scalars, images, histograms, tensors, debugger)  # settings bound what they answer
 
 
 def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:

@@ -1,0 +1,393 @@
+"""The debugger's interface as MindInsight has it, `/debugger/sessions`: sessions over dumps."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, Router
+
+from mycelia.debug.conditions import is_activation, is_gradient, is_weight
+from mycelia_insight.debugger.nodes import by_file
+from mycelia_insight.debugger.session import Session, Wrong, condition_collections
+from mycelia_insight.debugger.sessions import Sessions
+from mycelia_insight.records import tensors
+from mycelia_insight.service.compatible.common import Refused, answer, body_or_refused, need, whole
+
+_CATEGORIES: dict[str, Callable[[str, str], bool]] = {
+    "all": lambda kind, name: True, "weight": is_weight, "gradient": is_gradient, "activation": is_activation,
+}  # fmt: skip
+_PATH = "/debugger/sessions"
+
+
+def router(base: str, limit: int) -> Router:
+    """All paths. `base`: the folder below which dumps are opened; `limit`: sessions at a time."""
+    known = _Debugger(Sessions(Path(base), limit)).routes()
+
+    async def nothing(request: Request) -> Response:
+        if any(route.matches(request.scope)[0] == Match.PARTIAL for route in known):
+            return Refused(405, "50545002", "405 Method Not Allowed.").answer
+        return Refused(404, "50545001", "404 Not Found.").answer
+
+    methods = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
+    return Router([*known, Route("/{path:path}", nothing, methods=methods)], redirect_slashes=False)
+
+
+class _Debugger:
+    """Endpoints over the sessions of one service."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+
+    def routes(self) -> list[BaseRoute]:
+        """All routes; those of a session below its number."""
+        own = {
+            "poll-data": self.poll, "condition-collections": self.collections, "search": self.search,
+            "stacks": self.stacks, "tensors": self.tensor, "tensor-comparisons": self.comparison,
+            "tensor-graphs": self.graph_of_tensor, "tensor-hits": self.hits_of_tensor,
+            "tensor-files/download": self.download,
+        }  # fmt: skip
+        changes = {
+            "delete": self.delete, "retrieve": self.retrieve, "recheck": self.recheck,
+            "control": self.control,
+            "set-recommended-watch-points": self.recommend,
+            "create-watchpoint": self.create_watch,
+            "update-watchpoint": self.update_watch, "delete-watchpoint": self.delete_watch,
+            "search-watchpoint-hits": self.hits, "tensor-history": self.history,
+            "tensor-files/load": self.load,
+        }  # fmt: skip
+        return [
+            self.route(_PATH, self.create, "POST"), self.route(_PATH, self.jobs),
+            *(self.route(f"{_PATH}/{{number}}/{name}", f) for name, f in own.items()),
+            *(self.route(f"{_PATH}/{{number}}/{name}", f, "POST") for name, f in changes.items()),
+            self.route(f"{_PATH}/{{number}}/ranks/{{rank}}/graph-runs", self.graph_runs),
+        ]  # fmt: skip
+
+    def route(self, path: str, function: Callable[..., Any], method: str = "GET") -> Route:
+        """`function(request, body)` of a POST, else `function(request)`; what it refuses is an answer."""
+
+        async def endpoint(request: Request) -> Response:
+            async def ask() -> Any:
+                given = (await _object(request),) if method == "POST" else ()
+                try:
+                    return await run_in_threadpool(function, request, *given)
+                except Wrong as wrong:
+                    raise Refused(400, wrong.code, str(wrong)) from None
+
+            return await answer(ask)
+
+        return Route(path, endpoint, methods=[method])
+
+    def session(self, request: Request) -> Session:
+        """Errors: Wrong."""
+        return self.sessions.get(request.path_params["number"])
+
+    # ---- sessions
+
+    def create(self, request: Request, body: dict) -> str:
+        kind = body.get("session_type")
+        if kind == "ONLINE":
+            raise Wrong("5054B281", "the online debugger is not there yet: open a dump, session_type OFFLINE")
+        if kind != "OFFLINE" or not isinstance(body.get("dump_dir"), str):
+            raise Wrong("5054B281", "session_type must be OFFLINE, and dump_dir the folder of a dump")
+        return self.sessions.create(body["dump_dir"])
+
+    def jobs(self, request: Request) -> dict:
+        return {"train_jobs": self.sessions.jobs()}
+
+    def delete(self, request: Request, body: dict) -> dict:
+        self.sessions.delete(request.path_params["number"])
+        return {}
+
+    def poll(self, request: Request) -> dict:
+        return self.session(request).poll(request.query_params.get("pos", ""))
+
+    def retrieve(self, request: Request, body: dict) -> dict:
+        session, mode = self.session(request), body.get("mode")
+        params = body.get("params") or {}
+        rank = _rank(params)
+        tree = session.tree(rank)
+        watches = [watch.as_dict() for watch in session.watches.values()]
+        if mode == "all":
+            devices = [
+                {"rank_id": r, "device_id": str(r), "server_ip": "", "graph_names": t.graphs,
+                 "total_step_num": {g: session.iterations[-1] + 1 for g in t.graphs}}
+                for r, t in session.trees.items()
+            ]  # fmt: skip
+            graph = {"graph_names": tree.graphs, "nodes": tree.children("")}
+            return {
+                "metadata": session.metadata(rank),
+                "graph": graph,
+                "watch_points": watches,
+                "devices": devices,
+            }
+        if mode == "node":
+            return {
+                "graph": {"nodes": tree.children(_text(params, "name"))},
+                "metadata": session.metadata(rank),
+            }
+        if mode == "watchpoint":
+            number = params.get("watch_point_id")
+            nodes = session.watches[number].nodes if number in session.watches else []
+            chosen = set(nodes)
+            return {"watch_points": watches, "graph": {"nodes": tree.forest(lambda name, _: name in chosen)}}
+        if mode == "watchpoint_hit":
+            return {"watch_point_hits": session.hits.get(rank, []), "outdated": session.is_outdated}
+        if mode == "tensor":
+            history = session.history(_text(params, "name"), _text(params, "graph_name"), rank)
+            return {"tensor_history": history, "metadata": {"step": session.step}}
+        modes = "all, node, watchpoint, watchpoint_hit or tensor"
+        raise Wrong("5054B081", f"mode must be {modes}, but is {mode!r}")
+
+    def graph_runs(self, request: Request) -> dict:
+        session, rank = self.session(request), request.path_params["rank"]
+        if not rank.isdecimal():
+            raise Wrong("5054B081", f"rank must be a whole number, but is {rank!r}")
+        tree = session.tree(int(rank))
+        steps = [(s.iteration, s.graph) for s in session.analyzer.dump.steps if s.rank == int(rank)]
+        runs = [
+            {"count": i + 1, "graph_name": g, "has_data": (i, int(g.rpartition("_")[2])) in steps,
+             "sub_graph_names": []}
+            for i in range(session.iterations[-1] + 1) for g in tree.graphs
+        ]  # fmt: skip
+        return {"graph_runs": runs}
+
+    # ---- watchpoints
+
+    def collections(self, request: Request) -> list:
+        self.session(request)
+        return condition_collections()
+
+    def recommend(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        given = body.get("requestBody") if isinstance(body.get("requestBody"), dict) else body
+        wanted = given.get("set_recommended")
+        if not isinstance(wanted, bool):
+            raise Wrong("5054B081", "set_recommended must be true or false")
+        return {"id": session.recommend(wanted), "metadata": session.metadata()}
+
+    def create_watch(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        rank = _rank(body)
+        number = session.create(body.get("condition"), body.get("watch_nodes") or [], rank)
+        return {"id": number, "metadata": session.go("pause", "step", None)["metadata"]}
+
+    def update_watch(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        session.update(
+            body.get("watch_point_id"), body.get("watch_nodes") or [], body.get("mode"), _rank(body)
+        )
+        return session.go("pause", "step", None)
+
+    def delete_watch(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        session.delete(body.get("watch_point_id"))
+        return session.go("pause", "step", None)
+
+    def recheck(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        session.recheck()
+        return session.go("pause", "step", None)
+
+    def control(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        if body.get("level") == "recheck" and body.get("mode") == "continue" and body.get("steps") is None:
+            session.recheck()
+            return session.go("pause", "step", None)
+        return session.go(str(body.get("mode")), str(body.get("level", "step")), body.get("steps"))
+
+    def hits(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        group = body.get("group_condition") if isinstance(body.get("group_condition"), dict) else {}
+        limit, offset = group.get("limit", 10), group.get("offset", 0)
+        if not all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in (limit, offset)):
+            raise Wrong("5054B081", "limit and offset must be whole numbers from 0 on")
+        found = session.hits.get(_rank(body), [])
+        focused = group.get("focused_node")
+        if isinstance(focused, dict):
+            names = [h["node_name"] for h in found]
+            name = f"{focused.get('graph_name')}/{focused.get('node_name')}"
+            if name in names and limit:
+                offset = names.index(name) // limit
+        page = found[offset * limit : (offset + 1) * limit]
+        return {
+            "total": len(found),
+            "offset": offset,
+            "outdated": session.is_outdated,
+            "watch_point_hits": page,
+        }
+
+    # ---- nodes
+
+    def search(self, request: Request) -> dict:
+        session, query = self.session(request), request.query_params
+        rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
+        category = query.get("node_category") or "all"
+        if category not in _CATEGORIES:
+            raise Wrong(
+                "5054B081", f"node_category must be one of {sorted(_CATEGORIES)}, but is {category!r}"
+            )
+        text, graph, stack = (query.get(k, "") for k in ("name", "graph_name", "stack_info_key_word"))
+
+        def chosen(name: str, node: Any) -> bool:
+            return (
+                text.lower() in name.lower() and (not graph or name.startswith(f"{graph}/"))
+                and _CATEGORIES[category](node.kind, node.name)
+                and (not stack or any(stack in str(line) for line in node.stack))
+            )  # fmt: skip
+
+        return {"nodes": session.tree(rank).forest(chosen)}
+
+    def stacks(self, request: Request) -> dict:
+        session, word = self.session(request), request.query_params.get("key_word", "")
+        limit, offset = whole(request, "limit", 10, 1, 1000), whole(request, "offset", 0, 0, 2**31 - 1)
+        nodes = [n for tree in session.trees.values() for n in tree.nodes.values()]
+        found = [
+            f for f in by_file(nodes)
+            if word in f["file_path"] or any(word in i["code_line"] for i in f["items"])
+        ]  # fmt: skip
+        page = found[offset * limit : (offset + 1) * limit]
+        return {"total": len(found), "offset": offset, "stack_infos": page}
+
+    # ---- tensors
+
+    def history(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        found = session.history(_text(body, "name"), _text(body, "graph_name"), _rank(body))
+        return {"metadata": {"step": session.step}, "tensor_history": found}
+
+    def _array(self, request: Request, step: int | None = None) -> np.ndarray:
+        query = request.query_params
+        name = query.get("name") or query.get("tensor_name")
+        if not name:
+            raise Wrong("5054B081", "name is required")
+        rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
+        value = self.session(request).tensor(name, query.get("graph_name", ""), rank, step).value()
+        if value is None:
+            raise Wrong("5054B081", f"{name}: only statistics were dumped")
+        return value
+
+    def tensor(self, request: Request) -> dict:
+        value = self._array(request)
+        if request.query_params.get("prev") in ("true", "True", "1"):
+            value = self._array(request, self.session(request).step - 1)
+        shown = _shown(value, request.query_params.get("shape", ""))
+        name = request.query_params.get("name")
+        head = {
+            "name": name,
+            "dtype": str(value.dtype),
+            "shape": list(value.shape),
+            "step": self.session(request).step,
+        }
+        return {"tensor_value": {**head, "value": shown.tolist(), "statistics": _numbers(value, shown)}}
+
+    def comparison(self, request: Request) -> dict:
+        """The tensor, that of the step before, and their difference."""
+        session = self.session(request)
+        try:
+            now, before = self._array(request), self._array(request, session.step - 1)
+        except Wrong as wrong:
+            raise Wrong("5054B185", f"Compare tensors failed. {wrong}") from None
+        tolerance = request.query_params.get("tolerance", "0")
+        try:
+            share = float(tolerance)
+        except ValueError:
+            raise Wrong("5054B081", f"tolerance must be a number, but is {tolerance!r}") from None
+        text = request.query_params.get("shape", "")
+        a, b = _shown(now, text).astype(np.float64), _shown(before, text).astype(np.float64)
+        apart = np.abs(a - b)
+        close = apart <= share * np.abs(b)
+        rows = np.stack([a, b, np.where(close, 0.0, apart)], axis=-1)
+        numbers = _numbers(now, a) | {"different": int((~close).sum())}
+        head = {"shape": list(now.shape), "dtype": str(now.dtype), "step": session.step}
+        return {"tensor_value": {**head, "diff": rows.tolist(), "statistics": numbers}}
+
+    def graph_of_tensor(self, request: Request) -> dict:
+        """The nodes two steps around the one that made a tensor, with their tensors of this step."""
+        session, query = self.session(request), request.query_params
+        name, graph = need(request, "tensor_name"), query.get("graph_name", "")
+        rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
+        tree = session.tree(rank)
+        start = session.node(name.rpartition(":")[0].removesuffix(":input"), graph, rank)
+        around = {tree.full_name(start)}
+        for _ in range(2):
+            for one in list(around):
+                described = tree.described(one)
+                around |= {*described["input"], *described["output"]} & tree.nodes.keys()
+        nodes = []
+        for one in tree.nodes:
+            if one in around:
+                rows = session.history(one, "", rank)
+                made = [r for r in rows if r["type"] == "output"]
+                slots = [
+                    {"slot": r["name"].rpartition(":")[2], "is_hit": r["is_hit"], "shape": r.get("shape")}
+                    for r in made
+                ]
+                nodes.append({**tree.described(one), "graph_name": one.partition("/")[0], "slots": slots})
+        return {"graph": {"nodes": nodes}}
+
+    def hits_of_tensor(self, request: Request) -> dict:
+        session = self.session(request)
+        name = need(request, "tensor_name")
+        rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
+        node, slot = name.rpartition(":")[0], name.rpartition(":")[2]
+        full = session.tree(rank).full_name(
+            session.node(node, request.query_params.get("graph_name", ""), rank)
+        )
+        points = [
+            point for hit in session.hits.get(rank, ()) if hit["node_name"] == full
+            for tensor in hit["tensors"] if str(tensor["slot"]) == slot for point in tensor["watch_points"]
+        ]  # fmt: skip
+        return {"watch_points": points}
+
+    def load(self, request: Request, body: dict) -> dict:
+        session = self.session(request)
+        session.tensor(_text(body, "name"), _text(body, "graph_name"), _rank(body))
+        return {"in_memory": True}
+
+    def download(self, request: Request) -> Response:
+        value = self._array(request)
+        buffer = io.BytesIO()
+        np.save(buffer, value, allow_pickle=False)
+        headers = {"Content-Disposition": 'attachment; filename="tensor.npy"'}
+        return Response(buffer.getvalue(), media_type="application/octet-stream", headers=headers)
+
+
+async def _object(request: Request) -> dict:
+    found = await body_or_refused(request)
+    if not isinstance(found, dict):
+        raise Refused(400, "50540002", "Invalid parameter value. The body must be an object.")
+    return found
+
+
+def _rank(body: dict) -> int:
+    found = body.get("rank_id", 0)
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise Wrong("5054B081", f"rank_id must be a whole number, but is {found!r}")
+    return found
+
+
+def _text(body: dict, name: str) -> str:
+    found = body.get(name, "")
+    if not isinstance(found, str):
+        raise Wrong("5054B081", f"{name} must be a text, but is {found!r}")
+    return found
+
+
+def _shown(value: np.ndarray, text: str) -> np.ndarray:
+    """What a slice such as ``[0,:,2:5]`` picks; the first view if nothing is said."""
+    return value[tensors.parse(text or tensors.first_view(value.shape), value.shape)]
+
+
+def _numbers(whole_value: np.ndarray, shown: np.ndarray) -> dict:
+    """Statistics of what is shown, and of all with `overall_` in front."""
+    return {
+        **tensors.statistics(shown),
+        **{f"overall_{k}": v for k, v in tensors.statistics(whole_value).items()},
+    }
