@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import mycelia as ms
@@ -66,3 +70,11 @@ def test_other_precision_modes_are_told(capfd):
     with ms.config.context(device_target="Ascend", ascend_config=asked):
         assert options.present() is before
     assert "no precision_mode 'allow_mix_precision', it has force_fp16" in capfd.readouterr().err
+
+
+def test_a_variable_that_is_wrong_is_named_at_the_first_use():
+    code = "import mycelia as ms; ms.set_context(device_target='Ascend'); ms.Tensor([1.0]) + 1"
+    environment = os.environ | {"MS_ASCEND_CHECK_OVERFLOW_MODE": "HALF_MODE"}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert ended.returncode == 1
+    assert "the variable MS_ASCEND_CHECK_OVERFLOW_MODE: option 'overflow_mode' must be one of" in ended.stderr

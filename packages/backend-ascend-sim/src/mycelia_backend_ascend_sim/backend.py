@@ -1,17 +1,23 @@
-"""The backend class: kernels, memory, copies and streams of the simulated device, passes of its compiler."""
+"""The backend class: kernels, memory, copies and streams of the simulated device, passes of its compiler.
+
+It is made in every process that runs an op, whatever the target: the rest is imported at its first use.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mycelia import config, log
 from mycelia.backends import Backend, Buffer, Pass, Stream, TaskInfo
-from mycelia_backend_ascend_sim import chip, options
-from mycelia_backend_ascend_sim.tasks import Device
+from mycelia_backend_ascend_sim import options
+
+if TYPE_CHECKING:
+    from mycelia_backend_ascend_sim.tasks import Device
 
 #: `precision_mode` of `set_context(ascend_config=...)` -> that of the options.
 PRECISION_MODES = {
@@ -49,10 +55,17 @@ class AscendSimBackend(Backend):
     own_memory = True
 
     def __init__(self) -> None:
-        self.simulated = Device(chip.load(options.present().chip).memory_bytes)
         self._default = AscendStream()
         follow_context(config.get("ascend_config"))
         config.on_change("ascend_config", follow_context)
+
+    @functools.cached_property
+    def simulated(self) -> Device:
+        """The device, made at the first use: not before are options of the environment checked."""
+        from mycelia_backend_ascend_sim import chip
+        from mycelia_backend_ascend_sim.tasks import Device
+
+        return Device(chip.load(options.present().chip).memory_bytes)
 
     def kernels(self):
         from mycelia_backend_ascend_sim import kernels
