@@ -17,14 +17,22 @@ HEAD = """\
 //                             table; the tag is two before)
 //   k<Table>_<field>_default  the value of a field that a file leaves out (else 0, false, empty)
 //   k<Enum>_<MEMBER>          numbers of enums
-//   kOp_<Operator>, kOpNames  tags of the union PrimitiveType and their names
+//   kOp_<Operator>, op_name   tags of the union PrimitiveType and their names
 #ifndef MYCELIA_LITE_SCHEMA_H_
 #define MYCELIA_LITE_SCHEMA_H_
 
 #include <cstdint>
+#include <cstring>
 
 namespace mycelia::lite::schema {
 
+"""
+OP_NAME = """\
+inline const char* op_name(int op) {  // 0 <= op < kOpCount
+  const char* name = kOpNames;
+  for (; op > 0; --op) name += std::strlen(name) + 1;
+  return name;
+}
 """
 C_TYPES = {
     "byte": "int8_t",
@@ -67,8 +75,11 @@ def text() -> str:
     tags = [f"kOp_{name} = {tag}" for tag, name in enumerate(PRIMITIVES)]
     lines.append("\n" + _braces("enum Op : uint8_t", tags))
     lines.append(f"constexpr int kOpCount = {len(PRIMITIVES)};  // with kOp_NONE\n")
-    names = [f'"{name}"' for name in PRIMITIVES]
-    lines.append(_braces("inline constexpr const char* kOpNames[kOpCount] =", names))
+    # One text without pointers to its parts, which a program would have to move when it is loaded.
+    quoted = " ".join(f'"{name}\\0"' for name in PRIMITIVES)
+    names = textwrap.fill(quoted, 110, initial_indent="  ", subsequent_indent="  ")
+    lines.append(f"inline constexpr char kOpNames[] =\n{names};\n")
+    lines.append(OP_NAME)
     for table in TABLES.values():
         if not table.fields:
             continue

@@ -293,6 +293,7 @@ void Planner::join_chains() {
     for (int m : members) parts.push_back(&steps[m]);
     auto chain = std::make_shared<Chain>(values, parts);
     if (chain->inputs().size() > kMostInputs) continue;
+    ask_for_part("chains");
     for (int m : members) gone[m] = m != s;
     const Chain* const address = chain.get();
     Step made;

@@ -55,9 +55,7 @@ MSDelegateTensor described(const Value& value, const std::string& name) {
           const_cast<uint8_t*>(value.constant), static_cast<size_t>(element_count(value.type.shape) * item_bytes(dtype))};
 }
 
-// Offers the nodes of this stage to the delegates, in the order of preference.
 void Planner::delegate_steps() {
-  if (!plan_.delegates || plan_.delegates->empty()) return;
   std::vector<NodeRun>& nodes = plan_.nodes;
   std::vector<std::string> where(nodes.size(), "CPU"), why(nodes.size());
   std::vector<bool> taken(nodes.size());

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "exceptions.h"
 #include "handles.h"
 #include "mycelia/abi.h"
 #include "mycelia/lite/c_api.h"
@@ -65,15 +66,6 @@ struct MSDelegateModel {
 
 namespace mycelia::lite {
 
-// What `call` returns, `thrown` if it throws: code from outside may be written in C++.
-template <class Call, class T>
-T without_throwing(const Call& call, T thrown) {
-  try {
-    return call();
-  } catch (...) {
-    return thrown;
-  }
-}
 constexpr auto kThrown = static_cast<MSStatus>(INT32_MIN);
 std::string text_of(MSStatus status);  // how code from outside failed, for messages
 // Calls a function from outside that frees `user`; null: there is none.
@@ -94,13 +86,14 @@ MSDelegateTensor described(const Value& value, const std::string& name);
 
 // A delegate of a context, destroyed with the last model that uses it.
 struct Delegate {
-  explicit Delegate(const MSDelegateCallbacks& given) : calls(given), name(given.name) {}
+  explicit Delegate(const MSDelegateCallbacks& given) : calls(given), name(given.name), offer([](Planner& planner) { planner.delegate_steps(); }) {}
   ~Delegate() { free_outside(calls.destroy, calls.user); }
   Delegate(const Delegate&) = delete;
   Delegate& operator=(const Delegate&) = delete;
 
   const MSDelegateCallbacks calls;
   const std::string name;
+  void (*const offer)(Planner&);  // by address: a program that adds no delegate does not link it
 };
 using Delegates = std::vector<std::shared_ptr<Delegate>>;
 

@@ -3,7 +3,6 @@
 #define MYCELIA_LITE_EXECUTION_H_
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -11,7 +10,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "lanes.h"
@@ -92,6 +90,10 @@ struct Buffer {
   Memory memory;
 };
 
+inline size_t bytes_of(const Type& type) { return static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype)); }
+Status no_memory();
+std::string node_text(const FileNode& node);
+
 class Execution {
  public:
   // Where the i-th output of a graph goes; null if there is no memory.
@@ -109,8 +111,8 @@ class Execution {
   Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
   // Whether the addresses of `stage` are still those that `bind` gave it: a run may bind it anew, or move the first arena.
   bool is_bound(const Stage& stage) const { return bound_ == stage.number && moves_ == workspace_.moves(); }
-  // Steps that run at the same time on these threads, which stay the caller's; before the first plan.
-  void set_lanes(int count, const Threads& threads);
+  // Steps that run at the same time, on threads that stay the caller's; before the first plan.
+  void set_lanes(std::unique_ptr<Parallel> lanes) { lanes_ = std::move(lanes); }
   void set_delegates(const std::vector<std::shared_ptr<Delegate>>& delegates) { delegates_ = delegates; }
   // Whether plans from now on keep nodes apart, so that an observer can be told of each.
   void watch(bool watched) { watched_ = watched; }
@@ -131,6 +133,7 @@ class Execution {
   Status run_step(const Stage& stage, int s, myc_context* context);
   // From a bound stage at this level of the arenas to the end of its graph.
   Status finish(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink);
+  Status run_stages(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink);  // control.cc
   Status activate(const Activation& activation, const Stage& stage, size_t level, int depth, std::vector<Buffer>* results);
   Status call(int graph, const std::vector<Argument>& arguments, size_t level, int depth, std::vector<Buffer>* results);
   Status loop(const Activation& activation, std::vector<Argument> arguments, size_t level, int depth, std::vector<Buffer>* results);
@@ -138,13 +141,12 @@ class Execution {
   const ModelFile& file_;
   Source& source_;
   Workspace& workspace_;  // has the arenas of the stages under way
-  std::unique_ptr<Lanes> lanes_;  // null: one step after the other
+  std::unique_ptr<Parallel> lanes_;  // null: one step after the other
   std::vector<std::shared_ptr<Delegate>> delegates_;
   bool watched_ = false;
   Observer* observer_ = nullptr;
   NodeTimes* times_ = nullptr;
   std::list<std::pair<std::string, std::shared_ptr<Stage>>> stages_;  // used last: in front
-  std::unordered_map<std::string, std::list<std::pair<std::string, std::shared_ptr<Stage>>>::iterator> by_key_;
   uint64_t made_ = 0;
   uint64_t bound_ = 0;  // number of the stage that the caller bound last; 0: its addresses are lost
   uint64_t moves_ = 0;  // of the first arena, when the stage was bound

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "message.h"
+
 namespace mycelia::lite {
 
 class Reader {
@@ -17,7 +19,7 @@ class Reader {
   bool ok() const { return fault_.empty(); }
   const std::string& fault() const { return fault_; }
   void fail(const std::string& what, uint64_t at) {
-    if (fault_.empty()) fault_ = what + " at byte " + std::to_string(at) + " of " + std::to_string(size_);
+    if (fault_.empty()) fault_ = message({what, " at byte ", at, " of ", size_});
   }
 
   // Whether `count` items of `item` bytes lie at `at`.

@@ -2,23 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
-#include <set>
 
 #include "kernel_tables.h"
 
 namespace mycelia::lite {
 
 namespace {
-
-struct Asked {
-  std::mutex mutex;
-  std::set<std::string> kernels;
-};
-Asked& asked() {
-  static Asked all;
-  return all;
-}
 
 bool takes(const std::string& wanted, const std::vector<int32_t>& dtypes) {
   if (wanted == "*") return true;
@@ -60,31 +49,15 @@ const Kernels& kernels() {
   return found;
 }
 
-myc_kernel_fn Kernels::find(const std::string& op, const std::vector<int32_t>& dtypes) const {
+const myc_kernel* Kernels::entry(const std::string& op, const std::vector<int32_t>& dtypes) const {
   const auto found = by_op_.find(op);
   if (found == by_op_.end()) return nullptr;
   for (const myc_kernel* kernel : found->second) {
     if (!takes(kernel->dtypes, dtypes)) continue;
-    Asked& all = asked();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    all.kernels.insert(op + " " + kernel->dtypes);
-    return kernel->fn;
+    ask_for_kernel(op, kernel->dtypes);
+    return kernel;
   }
   return nullptr;
-}
-
-void ask_for_part(const char* part) {
-  Asked& all = asked();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.kernels.insert(std::string("part ") + part);
-}
-
-std::string asked_kernels() {
-  Asked& all = asked();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  std::string text;
-  for (const std::string& kernel : all.kernels) text += kernel + "\n";
-  return text;
 }
 
 }  // namespace mycelia::lite

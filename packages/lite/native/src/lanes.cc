@@ -1,12 +1,15 @@
 #include "lanes.h"
 
 #include <algorithm>
-#include <new>
 #include <system_error>
+
+#include "exceptions.h"
 
 namespace mycelia::lite {
 
-Order order_of(const Plan& plan) {
+std::unique_ptr<Parallel> make_lanes(int count, const Threads& threads) { return std::make_unique<Lanes>(count, threads); }
+
+Order Lanes::order_of(const Plan& plan) const {
   const size_t count = plan.steps.size();
   Order order{std::vector<std::vector<int>>(count), std::vector<int>(count)};
   std::vector<std::vector<int>> makers(plan.values.size());  // several where each makes a part of what is read
@@ -23,7 +26,7 @@ Order order_of(const Plan& plan) {
   return order;
 }
 
-std::vector<std::vector<bool>> ancestors(const Order& order) {
+std::vector<std::vector<bool>> Lanes::ancestors(const Order& order) const {
   const size_t count = order.waits.size();
   std::vector<std::vector<bool>> found(count, std::vector<bool>(count));
   for (size_t s = 0; s < count; ++s) {
@@ -78,12 +81,7 @@ void Lanes::take_steps(std::unique_lock<std::mutex>& lock) {
     ready_.pop_back();
     ++running_;
     lock.unlock();
-    Status status;
-    try {
-      status = (*step_)(s);
-    } catch (const std::bad_alloc&) {
-      status = {kMemory, "out of memory"};
-    }
+    Status status = caught([&] { return (*step_)(s); }, [](Status failed) { return failed; });
     lock.lock();
     --running_;
     if (left_ > 0) --left_;

@@ -18,20 +18,28 @@ struct Order {
   std::vector<std::vector<int>> after;  // of each step: those that read what it makes
   std::vector<int> waits;  // of each step: how many others it waits for
 };
-Order order_of(const Plan& plan);
 
-// Whether step a ends before step b begins, in whatever order they run that `order` allows: [b][a].
-std::vector<std::vector<bool>> ancestors(const Order& order);
+// By address, so that a program that never asks for it does not link it (options.h).
+class Parallel {
+ public:
+  virtual ~Parallel() = default;
+  virtual Order order_of(const Plan& plan) const = 0;
+  // Whether step a ends before step b begins, in whatever order they run that `order` allows: [b][a].
+  virtual std::vector<std::vector<bool>> ancestors(const Order& order) const = 0;
+  // Runs all steps; after a failure no further one begins. The failure of the earliest step that failed is returned.
+  virtual Status run(const Order& order, const std::function<Status(int)>& step) = 0;
+};
 
-class Lanes {
+class Lanes : public Parallel {
  public:
   // `count`: steps at the same time, the caller's included.
   Lanes(int count, const Threads& threads);
-  ~Lanes();
+  ~Lanes() override;
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
-  // Runs all steps; after a failure no further one begins. The failure of the earliest step that failed is returned.
-  Status run(const Order& order, const std::function<Status(int)>& step);
+  Order order_of(const Plan& plan) const override;
+  std::vector<std::vector<bool>> ancestors(const Order& order) const override;
+  Status run(const Order& order, const std::function<Status(int)>& step) override;
 
  private:
   void work(int lane);

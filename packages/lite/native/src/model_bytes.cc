@@ -17,15 +17,15 @@ ModelBytes::~ModelBytes() {
 
 Status ModelBytes::map(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is refused below, not waited for
-  if (file < 0) return {kParameterInvalid, "cannot open '" + path + "': " + std::strerror(errno)};
+  if (file < 0) return {kParameterInvalid, message({"cannot open '", path, "': ", std::strerror(errno)})};
   struct stat about {};
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) {
     close(file);
-    return {kGraphInvalid, "'" + path + "' is no file with content"};
+    return {kGraphInvalid, message({"'", path, "' is no file with content"})};
   }
   void* const mapped = mmap(nullptr, static_cast<size_t>(about.st_size), PROT_READ, MAP_PRIVATE, file, 0);
   close(file);
-  if (mapped == MAP_FAILED) return {kMemory, "cannot map '" + path + "': " + std::strerror(errno)};
+  if (mapped == MAP_FAILED) return {kMemory, message({"cannot map '", path, "': ", std::strerror(errno)})};
   data_ = static_cast<const uint8_t*>(mapped);
   size_ = static_cast<size_t>(about.st_size);
   mapped_ = true;
@@ -35,7 +35,7 @@ Status ModelBytes::map(const std::string& path) {
 Status ModelBytes::copy(const void* data, size_t size) {
   if (!data || !size) return {kNullPointer, "the model's data is empty"};
   Memory memory(size);
-  if (!memory.data()) return {kMemory, "no memory for the model's " + std::to_string(size) + " bytes"};
+  if (!memory.data()) return {kMemory, message({"no memory for the model's ", size, " bytes"})};
   std::memcpy(memory.data(), data, size);
   take(std::move(memory), size);
   return {};
@@ -76,40 +76,6 @@ void OutsideFiles::expect(const uint8_t* data, size_t bytes) const {
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
-namespace {
-
-// The path without links and dots, empty if there is no such file.
-std::string resolved(const std::string& path) {
-  char* const found = realpath(path.c_str(), nullptr);
-  const std::string made = found ? found : "";
-  free(found);
-  return made;
-}
-
-}  // namespace
-
-Status OutsideFiles::find(std::string_view location, int64_t offset, int64_t length, const uint8_t** data, uint64_t* bytes) {
-  const std::string name(location);
-  if (folder_.empty()) return {kNotSupported, "lie in the file '" + name + "': such a model is loaded from its file, not from memory"};
-  auto found = files_.find(location);
-  if (found == files_.end()) {
-    const std::string root = resolved(folder_), path = resolved(folder_ + "/" + name);
-    if (name.empty() || name.find('\0') != std::string::npos || name[0] == '/') return {kGraphInvalid, "lie at '" + name + "', which is no name in the model's folder"};
-    if (path.empty()) return {kGraphInvalid, "lie in the file '" + name + "', which is not beside the model"};
-    if (path.compare(0, root.size(), root) != 0 || (root != "/" && path[root.size()] != '/'))
-      return {kGraphInvalid, "lie at '" + name + "', which is not inside of the model's folder"};
-    auto file = std::make_unique<ModelBytes>();
-    if (Status status = file->map(path); !status) return status;
-    found = files_.emplace(name, std::move(file)).first;
-  }
-  const uint64_t size = found->second->size();
-  if (offset < 0 || length < -1 || static_cast<uint64_t>(offset) > size || (length >= 0 && static_cast<uint64_t>(length) > size - static_cast<uint64_t>(offset)))
-    return {kGraphInvalid, "lie at " + std::to_string(offset) + ", " + std::to_string(length) + " bytes, in the file '" + name + "', which has " + std::to_string(size)};
-  *bytes = length < 0 ? size - static_cast<uint64_t>(offset) : static_cast<uint64_t>(length);
-  *data = found->second->data() + offset;
-  return {};
 }
 
 }  // namespace mycelia::lite

@@ -25,31 +25,13 @@ bool is_check_sum(std::string_view sum, uint8_t first) {
   return sum == std::to_string(first) || sum == std::to_string(static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(first))));
 }
 
-// The scales of integers; null if they are stored in a way that is not read.
-std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype) {
-  const TableSpan params = table.tables(kTensor_quantParams);
-  const bool plain = table.get<int32_t>(kTensor_weightQuantCompressType) == 0 && table.get<uint8_t>(kTensor_enableHuffmanCode) == 0 &&
-                     !table.span<float>(kTensor_quantClusters).size;
-  if (!plain || !params.size() || (dtype != kDataType_INT8 && dtype != kDataType_UINT8 && dtype != kDataType_INT16)) return nullptr;
-  const auto found = std::make_shared<Scales>();
-  for (uint32_t i = 0; i < params.size(); ++i) {
-    const Table param = params[i];
-    const double scale = param.get<double>(kQuantParam_scale, 1);
-    const float change = param.get<float>(kQuantParam_varCorr, 1), shift = param.get<float>(kQuantParam_meanCorr);
-    found->scale.push_back(static_cast<float>(scale * (change < 0 || change > 10 ? 1 : change)));  // others are as if there were none
-    found->zero.push_back(static_cast<float>(param.get<int32_t>(kQuantParam_zeroPoint)));
-    found->shift.push_back(shift);
-  }
-  return found;
-}
-
 Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, FileTensor* tensor) {
-  const std::string which = "tensor " + std::to_string(index);
+  const std::string which = message({"tensor ", index});
   tensor->name = table.text(kTensor_name);
   tensor->dtype = table.get<int32_t>(kTensor_dataType);
   tensor->format = table.get<int32_t>(kTensor_format);
   const Span<int32_t> dims = table.span<int32_t>(kTensor_dims);
-  if (dims.size > MYC_MAX_RANK) return {kNotSupported, which + " has " + std::to_string(dims.size) + " dimensions, at most 8 are supported"};
+  if (dims.size > MYC_MAX_RANK) return {kNotSupported, message({which, " has ", dims.size, " dimensions, at most 8 are supported"})};
   for (uint32_t i = 0; i < dims.size; ++i) tensor->shape.push_back(dims[i]);
   const Span<uint8_t> inside = table.span<uint8_t>(kTensor_data);
   const TableSpan places = table.tables(kTensor_externalData);
@@ -59,28 +41,28 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
     if (table.get<int32_t>(kTensor_nodeType) == 0 && element_count(tensor->shape) == 0 && abi_dtype(tensor->dtype) >= 0) tensor->data = &nothing;
     return {};
   }
-  const std::string name = which + " '" + std::string(tensor->name) + "'";
+  const std::string name = message({which, " '", tensor->name, "'"});
   const uint8_t* data = inside.data;
   uint64_t bytes = inside.size;
   if (!inside.size) {
-    if (places.size() != 1) return broken(name + " lies in " + std::to_string(places.size()) + " files");
+    if (places.size() != 1) return broken(message({name, " lies in ", places.size(), " files"}));
     const Table place = places[0];
     Status status = outside->find(place.text(kExternalData_location), place.get<int64_t>(kExternalData_offset),
                                   place.get<int64_t>(kExternalData_length, -1), &data, &bytes);
-    if (!status) return {status.code, "the weights of " + name + " " + status.text};
+    if (!status) return {status.code, message({"the weights of ", name, " ", status.text})};
     if (!bytes) return {};
     const std::string_view sum = place.text(kExternalData_checkSum);
-    if (!sum.empty() && !is_check_sum(sum, data[0])) return broken("the check sum of " + name + " is not " + std::string(sum));
+    if (!sum.empty() && !is_check_sum(sum, data[0])) return broken(message({"the check sum of ", name, " is not ", sum}));
   }
   tensor->scales = read_scales(table, tensor->dtype);
   if (!tensor->scales && (table.get<int32_t>(kTensor_weightQuantCompressType) != 0 || table.get<uint8_t>(kTensor_enableHuffmanCode) != 0 ||
                           table.span<float>(kTensor_quantClusters).size || table.tables(kTensor_quantParams).size()))
-    return {kNotSupported, which + " '" + std::string(tensor->name) + "' is quantized, which this runtime does not compute yet"};
+    return {kNotSupported, message({which, " '", tensor->name, "' is quantized, which this runtime does not compute yet"})};
   const int32_t abi = abi_dtype(tensor->dtype);
   const int64_t count = element_count(tensor->shape);
-  if (abi < 0) return {kNotSupported, which + " has dtype number " + std::to_string(tensor->dtype) + ", which is unknown"};
+  if (abi < 0) return {kNotSupported, message({which, " has dtype number ", tensor->dtype, ", which is unknown"})};
   if (count < 0 || static_cast<uint64_t>(count) * item_bytes(abi) != bytes)
-    return broken(which + " '" + std::string(tensor->name) + "' has " + std::to_string(bytes) + " bytes, which do not fit its shape");
+    return broken(message({which, " '", tensor->name, "' has ", bytes, " bytes, which do not fit its shape"}));
   tensor->data = data;
   tensor->bytes = bytes;
   return {};
@@ -88,7 +70,7 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
 
 }  // namespace
 
-std::string name_of_operator(uint8_t kind) { return kind < kOpCount ? kOpNames[kind] : "operator number " + std::to_string(kind); }
+std::string name_of_operator(uint8_t kind) { return kind < kOpCount ? op_name(kind) : message({"operator number ", kind}); }
 
 int32_t abi_dtype(int32_t number) {
   for (const Dtype& d : kDtypes)

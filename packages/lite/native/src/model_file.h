@@ -98,8 +98,22 @@ struct ModelFile {
 // Reads and checks: every index is one of a tensor, a value is written before it is read, calls fit what they call.
 Status read_model_file(const uint8_t* data, size_t size, ModelFile* file);
 
+constexpr uint32_t kMostGraphs = 512;
+
 // The part that reads nodes and graphs, when tensors, inputs and outputs have been read (graphs.cc).
 Status read_graphs(const Table& root, ModelFile* file);
+// Of the nodes from `first` on, those of one graph: what they call, without those that only prepare a call (subgraphs.cc).
+Status resolve_calls(int first, ModelFile* file);
+// Whether calls fit what they call; finds subgraphs that call one another in circles.
+Status check_calls(ModelFile* file);
+// A Custom node of type State or SetState becomes a variable of the model, `found` (states.cc).
+Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* found);
+// A Custom node of type panels says how its input, a constant, holds the weights that are its output (panels.cc).
+Status read_panels(const FileNode& node, ModelFile* file, bool* found);
+// The scales of a tensor of integers; null if it has none, or they are stored in a way that is not read (scales.cc).
+std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype);
+// Integers with scales are weights of nodes that say so; else it fails.
+Status find_scales(ModelFile* file);
 
 inline std::vector<uint32_t> indices(const Span<uint32_t>& span) {
   std::vector<uint32_t> found(span.size);
@@ -107,7 +121,7 @@ inline std::vector<uint32_t> indices(const Span<uint32_t>& span) {
   return found;
 }
 
-inline Status broken(const std::string& text) { return {kGraphInvalid, "the model file is damaged: " + text}; }
+inline Status broken(const std::string& text) { return {kGraphInvalid, message({"the model file is damaged: ", text})}; }
 
 // The name of a primitive's tag.
 std::string name_of_operator(uint8_t kind);

@@ -51,7 +51,7 @@ Status reveal(const Table& root, Revealed* revealed) {
     }
     revealed->nodes[numbers[0]] = hidden;
   }
-  return reader.ok() ? Status() : Status(kGraphInvalid, "the model file is damaged: its obfuscation: " + reader.fault());
+  return reader.ok() ? Status() : Status(kGraphInvalid, message({"the model file is damaged: its obfuscation: ", reader.fault()}));
 }
 
 }  // namespace mycelia::lite

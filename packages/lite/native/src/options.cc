@@ -62,6 +62,11 @@ Status read_config(const std::string& path, Config* config) {
   return {};
 }
 
+void set_config(std::shared_ptr<Config>* config, const std::string& section, const std::string& key, const std::string& value) {
+  if (!*config) *config = std::make_shared<Config>();
+  (**config)[section][key] = value;
+}
+
 Status check_config(const std::string& section, const std::string& key, const std::string& value) {
   if (section == "execution_plan") {
     if (value != "data_type:float16" && value != "data_type:float32")
@@ -77,7 +82,7 @@ Status check_config(const std::string& section, const std::string& key, const st
                              "enable_pre_inference"};
 }
 
-std::vector<int32_t> cores_by_speed(int32_t affinity, const std::string& root) {
+std::vector<int32_t> cores_by_speed(int32_t affinity, const char* root) {
   std::vector<std::pair<int64_t, int32_t>> cores;
 #if defined(__linux__)
   cpu_set_t allowed;
@@ -87,7 +92,7 @@ std::vector<int32_t> cores_by_speed(int32_t affinity, const std::string& root) {
     int64_t speed = 0;
     for (const char* fact : {"/cpu_capacity", "/cpufreq/cpuinfo_max_freq"}) {
       std::string text;
-      if (read_text(root + "/cpu" + std::to_string(core) + fact, &text) && (speed = std::atoll(text.c_str())) > 0) break;
+      if (read_text(std::string(root) + "/cpu" + std::to_string(core) + fact, &text) && (speed = std::atoll(text.c_str())) > 0) break;
     }
     cores.emplace_back(affinity == 2 ? speed : -speed, core);
   }

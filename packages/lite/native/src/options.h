@@ -14,6 +14,14 @@
 namespace mycelia::lite {
 
 struct Delegate;
+class Parallel;
+class Threads;
+
+// Lanes for `count` steps at the same time (lanes.cc).
+std::unique_ptr<Parallel> make_lanes(int count, const Threads& threads);
+// The processor's cores that this process may use, in the order of preference of an affinity: by capacity, else by highest
+// frequency. `root` is the folder of the system's description of processors.
+std::vector<int32_t> cores_by_speed(int32_t affinity, const char* root);
 
 constexpr int32_t kMostLanes = 64;
 
@@ -30,7 +38,10 @@ struct Options {
   bool fp16 = false;  // prefer 16-bit arithmetic
   int devices = 0;  // described
   std::vector<std::shared_ptr<Delegate>> delegates;  // in order of preference
-  Config config;
+  std::shared_ptr<const Config> config;  // null: none
+  // By address, set by what asks for them: a program that does not links neither.
+  std::unique_ptr<Parallel> (*lanes_for)(int count, const Threads& threads) = nullptr;
+  std::vector<int32_t> (*cores_for)(int32_t affinity, const char* root) = nullptr;
 
   // Steps that run at the same time.
   int32_t lanes() const { return std::min({threads, parallel ? std::max(inter_op, 2) : inter_op, kMostLanes}); }
@@ -38,12 +49,9 @@ struct Options {
 
 // `[section]` lines, `key=value` lines, `#` comments.
 Status read_config(const std::string& path, Config* config);
+void set_config(std::shared_ptr<Config>* config, const std::string& section, const std::string& key, const std::string& value);
 // Whether the runtime knows the key of the section and can do what the value says.
 Status check_config(const std::string& section, const std::string& key, const std::string& value);
-
-// The processor's cores that this process may use, in the order of preference of an affinity: by capacity, else by highest
-// frequency. `root` is the folder of the system's description of processors.
-std::vector<int32_t> cores_by_speed(int32_t affinity, const std::string& root = "/sys/devices/system/cpu");
 
 }  // namespace mycelia::lite
 

@@ -1,8 +1,41 @@
 // Weights that lie in panels in the file: as such for the kernels that read panels, in their own order for all else.
+#include <cstring>
+
+#include "kernels.h"
 #include "operators/common.h"
 #include "plan.h"
+#include "schema.h"
 
 namespace mycelia::lite {
+
+using namespace schema;
+
+Status read_panels(const FileNode& node, ModelFile* file, bool* found) {
+  *found = node.kind == kOp_Custom && node.attributes.text(kCustom_type) == "panels";
+  if (!*found) return {};
+  ask_for_part("panels");
+  const std::string which = "node '" + std::string(node.name) + "' (panels)";
+  const TableSpan attributes = node.attributes.tables(kCustom_attr);
+  const auto within = [&](const std::vector<uint32_t>& all) { return all.size() == 1 && all[0] < file->tensors.size(); };
+  if (!within(node.inputs) || !within(node.outputs) || attributes.size() != 1 || attributes[0].text(kAttribute_data).size() != sizeof(int64_t))
+    return broken(which + " must have one input, one output and one attribute");
+  FileTensor &packed = file->tensors[node.inputs[0]], &weights = file->tensors[node.outputs[0]];
+  int64_t axis;
+  std::memcpy(&axis, attributes[0].text(kAttribute_data).data(), sizeof(axis));
+  const int64_t rank = static_cast<int64_t>(weights.shape.size()), count = element_count(weights.shape);
+  if (!packed.data || packed.panels || packed.half || packed.scales || weights.data || packed.dtype != kDataType_FLOAT32 || weights.dtype != kDataType_FLOAT32)
+    return broken(which + " must make weights of float32 of a constant");
+  if (rank < 2 || count < 1 || (axis != 0 && (axis != rank - 1 || rank != 2))) return broken(which + ": its weights cannot lie in panels along axis " + std::to_string(axis));
+  const int64_t columns = weights.shape[axis], depth = count / columns;
+  if (element_count({depth, (columns + kPanel - 1) / kPanel, kPanel}) * static_cast<int64_t>(sizeof(float)) != static_cast<int64_t>(packed.bytes))
+    return broken(which + ": " + std::to_string(packed.bytes) + " bytes are not the panels of its weights");
+  weights.data = packed.data;
+  weights.bytes = packed.bytes;
+  weights.panels = axis ? FileTensor::kColumnsLast : FileTensor::kColumnsFirst;
+  packed.data = nullptr;  // nobody else may read it
+  packed.bytes = 0;
+  return {};
+}
 
 int Planner::panels(size_t i, Type* type) {
   if (i >= node_->inputs.size() || !file_.tensors[node_->inputs[i]].panels) return -1;

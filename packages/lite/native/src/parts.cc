@@ -3,6 +3,7 @@
 // * of a Concat of the channels: convolutions on packed weights write into wider pixels.
 #include <string_view>
 
+#include "kernels.h"
 #include "mycelia/cpu.h"
 #include "mycelia/op_attrs.h"
 #include "plan.h"
@@ -48,6 +49,7 @@ void Planner::write_parts_in_place() {
       const int whole = step.outputs[0];
       const size_t axis = static_cast<size_t>(reinterpret_cast<const myc_concat_attrs*>(step.attributes.data())->axis);
       if (fits(step, whole, axis)) {
+        ask_for_part("parts");
         const Type type = plan_.values[whole].type;
         int64_t inner = item_bytes(type.dtype), at = 0;
         for (size_t d = axis + 1; d < type.shape.size(); ++d) inner *= type.shape[d];

@@ -33,8 +33,8 @@ int64_t bytes_of(const Type& type) { return element_count(type.shape) * item_byt
 std::string text_of(const Type& type) {
   std::string text = dtype_name(type.dtype);
   text += "[";
-  for (size_t i = 0; i < type.shape.size(); ++i) text += (i ? ", " : "") + std::to_string(type.shape[i]);
-  return text + "]";
+  for (size_t i = 0; i < type.shape.size(); ++i) text += message({i ? ", " : "", type.shape[i]});
+  return message({text, "]"});
 }
 
 // ---- planning ----------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ std::string text_of(const Type& type) {
 int Planner::fail(int code, const std::string& why) {
   if (ok()) {
     const std::string kind = node_ ? name_of_operator(node_->kind) : "";
-    status_ = {code, node_ ? "node '" + std::string(node_->name) + "' (" + kind + "): " + why : why};
+    status_ = {code, node_ ? message({"node '", node_->name, "' (", kind, "): ", why}) : why};
   }
   return 0;
 }
@@ -66,14 +66,14 @@ int Planner::optional_input(size_t i) { return i < node_->inputs.size() ? value_
 
 int Planner::input(size_t i) {
   const int value = optional_input(i);
-  return value >= 0 ? value : fail(kOperatorAttribute, "input " + std::to_string(i) + " is missing");
+  return value >= 0 ? value : fail(kOperatorAttribute, message({"input ", i, " is missing"}));
 }
 
 std::vector<int64_t> Planner::integers(int value, const char* what) {
   std::vector<int64_t> found;
   const Type& t = type(value);
   const int64_t count = element_count(t.shape);
-  if (count > kMostIntegers) fail(kOperatorAttribute, std::string(what) + " has " + std::to_string(count) + " numbers");
+  if (count > kMostIntegers) fail(kOperatorAttribute, message({what, " has ", count, " numbers"}));
   if (!constant(value) && ok()) {
     waits_ = true;
     plan_.missing.push_back(value);
@@ -90,7 +90,7 @@ std::vector<int64_t> Planner::integers(int value, const char* what) {
     } else if (t.dtype == MYC_BOOL) {
       found.push_back(constant(value)[i] != 0);
     } else {
-      fail(kOperatorAttribute, std::string(what) + " must be int32 or int64, but is " + text_of(t));
+      fail(kOperatorAttribute, message({what, " must be int32 or int64, but is ", text_of(t)}));
       return {};
     }
   }
@@ -99,9 +99,9 @@ std::vector<int64_t> Planner::integers(int value, const char* what) {
 
 bool Planner::fits(const Type& type) {
   if (type.rank() > MYC_MAX_RANK) {
-    fail(kNotSupported, "the result " + text_of(type) + " has more than " + std::to_string(MYC_MAX_RANK) + " dimensions");
+    fail(kNotSupported, message({"the result ", text_of(type), " has more than ", MYC_MAX_RANK, " dimensions"}));
   } else if (element_count(type.shape) < 0) {
-    fail(kInferFailed, "the result " + text_of(type) + " is too large");
+    fail(kInferFailed, message({"the result ", text_of(type), " is too large"}));
   }
   return ok();
 }
@@ -111,7 +111,7 @@ int Planner::view(int value, std::vector<int64_t> shape) {
   made.type = {type(value).dtype, std::move(shape)};
   if (!fits(made.type)) return 0;
   if (element_count(made.type.shape) != element_count(type(value).shape))
-    return fail(kInferFailed, "elements of " + text_of(type(value)) + " do not fit " + text_of(made.type));
+    return fail(kInferFailed, message({"elements of ", text_of(type(value)), " do not fit ", text_of(made.type)}));
   made.constant = plan_.values[value].constant;
   made.stored = plan_.values[value].stored;
   made.lasting = plan_.values[value].lasting;
@@ -162,7 +162,7 @@ int Planner::channels_last(int first) {
 void Planner::set_output(size_t i, int value) {
   if (!ok()) return;
   if (i >= node_->outputs.size()) {
-    fail(kOperatorAttribute, "it has " + std::to_string(node_->outputs.size()) + " outputs, expected more");
+    fail(kOperatorAttribute, message({"it has ", node_->outputs.size(), " outputs, expected more"}));
     return;
   }
   plan_.scopes[scope_].values[node_->outputs[i]] = value;
@@ -182,7 +182,7 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   Pack pack{std::move(out), Memory()};
   const size_t bytes = static_cast<size_t>(bytes_of(pack.type));
   pack.memory = packs_weights && lasting ? pool_->take(bytes) : Memory(bytes);
-  if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes) + " bytes");
+  if (!pack.memory.data()) return fail(kMemory, message({"no memory for ", bytes, " bytes"}));
   Packs on_the_way;  // of inputs that are stored in fewer bytes: needed here only
   std::swap(*packs_, on_the_way);
   const std::vector<int> wide = widened(inputs);
@@ -215,18 +215,7 @@ int Planner::widened(int value) {
   stored.lasting = plan_.values[value].lasting;
   const Type wide{MYC_F32, file.shape};
   int made = emit("cast", {add(std::move(stored))}, myc_cast_attrs{MYC_F32}, wide);
-  if (file.scales) {
-    const Scales& scales = *file.scales;
-    Type type{MYC_F32, std::vector<int64_t>(scales.axis < 0 ? 0 : file.shape.size(), 1)};
-    if (scales.axis >= 0) type.shape[scales.axis] = file.shape[scales.axis];
-    const auto with = [&](const char* op, const std::vector<float>& numbers, float nothing) {
-      if (std::all_of(numbers.begin(), numbers.end(), [&](float n) { return n == nothing; })) return;
-      made = emit(op, {made, made_constant(type, numbers.data(), true)}, wide);
-    };
-    with("sub", scales.zero, 0);
-    with("mul", scales.scale, 1);
-    with("add", scales.shift, 0);
-  }
+  if (file.scales) made = scaled(made, *file.scales, wide);
   const std::vector<int64_t> shape = type(value).shape;
   return shape == file.shape ? made : view(made, shape);
 }
@@ -238,7 +227,7 @@ std::vector<int> Planner::widened(std::vector<int> values) {
 
 int Planner::once(const std::string& what, int from, const std::function<int()>& make) {
   if (!plan_.values[from].lasting) return make();
-  const std::string key = what + " " + std::to_string(reinterpret_cast<uintptr_t>(constant(from)));
+  const std::string key = message({what, " ", reinterpret_cast<uintptr_t>(constant(from))});
   if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second, true);
   const size_t stored = is_compact(from) ? static_cast<size_t>(plan_.values[from].stored->bytes) : static_cast<size_t>(bytes_of(type(from)));
   Packs on_the_way;
@@ -259,10 +248,10 @@ int Planner::once(const std::string& what, int from, const std::function<int()>&
 int Planner::made_constant(Type type, const void* data, bool lasting) {
   if (!fits(type)) return 0;
   const size_t bytes = static_cast<size_t>(bytes_of(type));
-  const std::string key = "made " + text_of(type) + std::string(static_cast<const char*>(data), bytes);
+  const std::string key = message({"made ", text_of(type), std::string(static_cast<const char*>(data), bytes)});
   if (const auto found = packs(lasting).find(key); found != packs(lasting).end()) return add(found->second, lasting);
   Pack pack{std::move(type), Memory(bytes)};
-  if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes) + " bytes");
+  if (!pack.memory.data()) return fail(kMemory, message({"no memory for ", bytes, " bytes"}));
   if (bytes) std::memcpy(pack.memory.data(), data, bytes);
   const int made = add(pack, lasting);
   packs(lasting)[key] = std::move(pack);
@@ -274,11 +263,16 @@ int Planner::scalar(int32_t dtype, double value) {
   return dtype == MYC_F64 ? wide : emit("cast", {wide}, myc_cast_attrs{dtype}, Type{dtype, {}});
 }
 
-myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs, int32_t* narrow, int32_t* wide) {
+myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, int32_t* narrow,
+                                 int32_t* wide) {
   std::vector<int32_t> dtypes;
   for (int i : inputs) dtypes.push_back(i < 0 ? -1 : type(i).dtype);
   *wide = -1;
-  if (const myc_kernel_fn kernel = kernels().find(op, dtypes)) return kernel;
+  if (const myc_kernel* const kernel = kernels().entry(op, dtypes)) {
+    for (int i : inputs)
+      if (i >= 0 && *kernel->dtypes == '*') ask_for_copies(op, attributes, type(i).dtype, type(i).shape);
+    return kernel->fn;
+  }
   for (const int32_t dtype : dtypes) {
     if (dtype < 0) continue;
     *narrow = dtype, *wide = wider(op, dtype);
@@ -291,14 +285,19 @@ myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs,
   }
   std::string all;
   for (int i : inputs) all += (all.empty() ? "" : ", ") + (i < 0 ? std::string("none") : text_of(type(i)));
-  fail(kNotSupported, std::string("no kernel ") + op + " for " + all);
+  fail(kNotSupported, message({"no kernel ", op, " for ", all}));
   return nullptr;
+}
+
+int Planner::emit_bytes(const char* op, const int* inputs, size_t count, const void* attributes, size_t size, const Type& out) {
+  const auto* const bytes = static_cast<const uint8_t*>(attributes);
+  return emit(op, std::vector<int>(inputs, inputs + count), std::vector<uint8_t>(bytes, bytes + size), out);
 }
 
 int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out) {
   if (!ok()) return 0;
   int32_t narrow, wide;
-  const myc_kernel_fn kernel = kernel_of(op, inputs, &narrow, &wide);
+  const myc_kernel_fn kernel = kernel_of(op, inputs, attributes, &narrow, &wide);
   if (!ok() || !fits(out)) return 0;
   if (!kernel) return emit_wide(op, inputs, attributes, {out}, narrow, wide)[0];
   Emitted step{op, inputs, std::move(attributes), {out}, {}};
@@ -318,7 +317,7 @@ std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& input
   std::vector<int> made(outs.size());
   if (!ok()) return made;
   int32_t narrow, wide;
-  const myc_kernel_fn kernel = kernel_of(op, inputs, &narrow, &wide);
+  const myc_kernel_fn kernel = kernel_of(op, inputs, attributes, &narrow, &wide);
   for (const Type& out : outs)
     if (!ok() || !fits(out)) return made;
   if (!kernel) return emit_wide(op, inputs, attributes, outs, narrow, wide);
@@ -392,7 +391,7 @@ void Planner::place() {
   std::vector<std::vector<bool>> earlier;
   std::vector<std::vector<int>> users;
   if (plan_.parallel) {
-    earlier = ancestors(order_of(plan_));
+    earlier = plan_.parallel->ancestors(plan_.parallel->order_of(plan_));
     users.resize(plan_.values.size());
     for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
       for (int i : plan_.steps[s].inputs)
@@ -407,17 +406,20 @@ void Planner::place() {
       return std::all_of(all.begin(), all.end(), [&](int s) { return earlier[maker][s]; });
     });
   };
-  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  std::vector<std::pair<int64_t, int64_t>> order;  // large ones first, equal ones as they are made
+  for (size_t i = 0; i < lives.size(); ++i) order.emplace_back(-lives[i].bytes, i);
+  std::sort(order.begin(), order.end());
   std::vector<const Life*> placed;
-  for (const Life& life : lives) {
+  for (const auto& [bytes, index] : order) {
+    const Life& life = lives[static_cast<size_t>(index)];
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (const Life* other : placed)
       if (!ended(*other, life) && !ended(life, *other)) taken.emplace_back(plan_.values[other->value].place, other->bytes);
     std::sort(taken.begin(), taken.end());
     int64_t at = 0;
-    for (const auto& [begin, bytes] : taken) {
+    for (const auto& [begin, size] : taken) {
       if (at + life.bytes <= begin) break;
-      at = std::max<int64_t>(at, (begin + bytes + kAlignment - 1) / kAlignment * kAlignment);
+      at = std::max<int64_t>(at, (begin + size + kAlignment - 1) / kAlignment * kAlignment);
     }
     plan_.values[life.value].place = at;
     plan_.arena_bytes = std::max(plan_.arena_bytes, at + life.bytes);

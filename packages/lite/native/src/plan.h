@@ -27,6 +27,7 @@ struct Type {
 std::string text_of(const Type& type);
 
 struct Delegate;
+class Parallel;
 
 struct Value {
   Type type;
@@ -101,7 +102,7 @@ struct Activation {
 struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
-  bool parallel = false;  // steps that do not wait for one another run at the same time; set before planning
+  const Parallel* parallel = nullptr;  // steps that do not wait for one another run at the same time; set before planning
   const std::vector<std::shared_ptr<Delegate>>* delegates = nullptr;  // that may claim nodes; set before planning
   std::vector<std::shared_ptr<void>> kept;  // what steps of delegates point to
   std::string partition;  // which node is where, and why, if there are delegates
@@ -152,17 +153,22 @@ class Planner {
   std::vector<int64_t> integers(int value, const char* what);
 
   template <class Attributes>
-  int emit(const char* op, const std::vector<int>& inputs, const Attributes& attributes, Type out) {
-    return emit(op, inputs, std::vector<uint8_t>(reinterpret_cast<const uint8_t*>(&attributes), reinterpret_cast<const uint8_t*>(&attributes + 1)),
-                std::move(out));
+  int emit(const char* op, std::initializer_list<int> inputs, const Attributes& attributes, const Type& out) {
+    static_assert(std::is_trivially_copyable_v<Attributes>, "attributes are copied as bytes");
+    return emit_bytes(op, inputs.begin(), inputs.size(), &attributes, sizeof(attributes), out);
   }
-  int emit(const char* op, const std::vector<int>& inputs, Type out) { return emit(op, inputs, std::vector<uint8_t>(), std::move(out)); }
+  template <class Attributes>
+  int emit(const char* op, const std::vector<int>& inputs, const Attributes& attributes, const Type& out) {
+    return emit_bytes(op, inputs.data(), inputs.size(), &attributes, sizeof(attributes), out);
+  }
+  int emit(const char* op, std::initializer_list<int> inputs, const Type& out) { return emit_bytes(op, inputs.begin(), inputs.size(), nullptr, 0, out); }
+  int emit(const char* op, const std::vector<int>& inputs, const Type& out) { return emit_bytes(op, inputs.data(), inputs.size(), nullptr, 0, out); }
   int emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out);
   // The same for packed weights, which are kept as long as the model if what they are made of is.
   template <class Attributes>
-  int emit_pack(const char* op, int weights, const Attributes& attributes, Type out) {
+  int emit_pack(const char* op, int weights, const Attributes& attributes, const Type& out) {
     packs_next_ = true;
-    const int made = emit(op, {weights}, attributes, std::move(out));
+    const int made = emit(op, {weights}, attributes, out);
     packs_next_ = false;
     return made;
   }
@@ -193,25 +199,30 @@ class Planner {
   bool user_operator(const std::string& type);
   int fail(int code, const std::string& why);  // returns a value that may be used on
   bool ok() const { return status_.code == kSuccess && !waits_; }
+  // Offers the nodes of this stage to the delegates, in the order of preference (delegate.cc).
+  void delegate_steps();
 
  private:
+  // The code of vectors is there once, not at each call of `emit`.
+  int emit_bytes(const char* op, const int* inputs, size_t count, const void* attributes, size_t size, const Type& out);
   int add(Value value);
   int add(const Pack& pack, bool lasting);
   int made_constant(Type type, const void* data, bool lasting);
   Packs& packs(bool lasting) { return lasting ? *packs_ : plan_.packs; }
   bool fits(const Type& type);
   // Null if there is none; it fails unless a wider dtype may have one, which `narrow` and `wide` then tell.
-  myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs, int32_t* narrow, int32_t* wide);
+  myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, int32_t* narrow, int32_t* wide);
   // The dtype in which an op without a kernel for `dtype` is computed, -1 if there is none.
   int32_t wider(const char* op, int32_t dtype) const;
   std::vector<int> emit_wide(const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, const std::vector<Type>& outs,
                              int32_t narrow, int32_t wide);
   int folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out);
   int widened(int value);
+  int scaled(int value, const Scales& scales, const Type& wide);  // scales.cc
   std::vector<int> widened(std::vector<int> values);
   const std::vector<int>* emitted_before(const Emitted& wanted);
 
-  // ---- stages (stages.cc)
+  // ---- stages (stages.cc, calls.cc)
   Status finish();
   int value_of(int scope, uint32_t tensor);
   int value_of_constant(uint32_t tensor);
@@ -221,9 +232,9 @@ class Planner {
   int unpacked(uint32_t tensor);
   void work(std::vector<Item> items);
   void lower(Item item);
+  bool enter(Item* item);
   void call(Item item, int taken);
   void loop(Item item);
-  void delegate_steps();
   void note(int first, int scope);
   void leave(const Item& item);
   void activate(Item item, Activation activation);
@@ -251,10 +262,10 @@ class Planner {
   std::vector<Emitted> emitted_, replayed_;  // of the node at work: now, and in the stage before
   bool waits_ = false;  // the node at work asked for a number that is not known
   std::unordered_map<uint32_t, int> constants_, panels_;  // values of the file's constants, and of those that lie in panels as such
-  std::unordered_map<int, int> imports_;  // value of the stage before -> ours
+  std::unordered_map<uint32_t, int> imports_;  // value of the stage before -> ours
   std::unordered_map<int, const uint8_t*> numbers_;  // elements of values of the stage before
   std::vector<std::vector<Type>> results_;  // of the activations of the stage before
-  std::unordered_map<int, int> firsts_;  // images by their form with the channels last
+  std::unordered_map<uint32_t, int> firsts_;  // images by their form with the channels last
   int64_t entered_ = 0;  // nodes of subgraphs
   Status status_;
 };

@@ -4,11 +4,12 @@
 //                             table; the tag is two before)
 //   k<Table>_<field>_default  the value of a field that a file leaves out (else 0, false, empty)
 //   k<Enum>_<MEMBER>          numbers of enums
-//   kOp_<Operator>, kOpNames  tags of the union PrimitiveType and their names
+//   kOp_<Operator>, op_name   tags of the union PrimitiveType and their names
 #ifndef MYCELIA_LITE_SCHEMA_H_
 #define MYCELIA_LITE_SCHEMA_H_
 
 #include <cstdint>
+#include <cstring>
 
 namespace mycelia::lite::schema {
 
@@ -162,40 +163,46 @@ enum Op : uint8_t {
   kOp_ScatterElements = 217, kOp_Triu = 218, kOp_Tril = 219, kOp_AdamWeightDecay = 220, kOp_FillV2 = 221
 };
 constexpr int kOpCount = 222;  // with kOp_NONE
-inline constexpr const char* kOpNames[kOpCount] = {
-  "NONE", "Abs", "Activation", "ActivationGrad", "Adam", "AddFusion", "AdderFusion", "AddGrad", "AddN", "All",
-  "ApplyMomentum", "ArgMaxFusion", "ArgMinFusion", "Assert", "Assign", "AssignAdd", "AudioSpectrogram",
-  "AvgPoolFusion", "AvgPoolGrad", "BatchNorm", "BatchNormGrad", "BatchToSpace", "BatchToSpaceND", "BiasAdd",
-  "BinaryCrossEntropy", "BinaryCrossEntropyGrad", "BiasAddGrad", "BroadcastTo", "Cast", "Ceil", "Clip",
-  "Concat", "Attention", "Conv2DBackpropFilterFusion", "Conv2DBackpropInputFusion", "Conv2DFusion",
-  "Conv2dTransposeFusion", "Cos", "ConstantOfShape", "Crop", "CustomExtractFeatures", "CustomNormalize",
-  "CustomPredict", "DeConv2DGradFilter", "Depend", "DepthToSpace", "DetectionPostProcess", "DivFusion",
-  "DivGrad", "Dropout", "DropoutGrad", "Elu", "Eltwise", "Equal", "EmbeddingLookupFusion", "ExpFusion",
-  "ExpandDims", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "FftReal", "FftImag",
-  "Flatten", "FlattenGrad", "Floor", "FloorDiv", "FloorMod", "Fill", "FullConnection", "FusedBatchNorm",
-  "Gather", "GatherNd", "Greater", "GreaterEqual", "HashtableLookup", "InstanceNorm", "LayerNormFusion",
-  "LeakyRelu", "Less", "LessEqual", "Log", "LogGrad", "LogicalAnd", "LogicalNot", "LogicalOr",
-  "LpNormalization", "LRN", "LshProjection", "LSTM", "L2NormalizeFusion", "MatMulFusion", "Maximum",
-  "MaximumGrad", "MaxPoolFusion", "MaxPoolGrad", "SwitchLayer", "Mfcc", "Minimum", "MinimumGrad", "Mod",
-  "MulFusion", "MulGrad", "Neg", "NegGrad", "NotEqual", "NonMaxSuppression", "OneHot", "OnesLike",
-  "PadFusion", "PartialFusion", "PowerGrad", "PowFusion", "PriorBox", "PReLUFusion", "QuantDTypeCast", "Rank",
-  "Range", "Reciprocal", "RealDiv", "ReduceFusion", "Reshape", "Resize", "ReverseSequence", "ReverseV2",
-  "Rfft", "ROIPooling", "Round", "Rsqrt", "ScaleFusion", "ScatterNd", "SGD", "Shape",
-  "SigmoidCrossEntropyWithLogits", "SigmoidCrossEntropyWithLogitsGrad", "Sin", "SkipGram", "SliceFusion",
-  "SmoothL1Loss", "SmoothL1LossGrad", "Softmax", "SoftmaxCrossEntropyWithLogits", "SpaceToBatch",
-  "SpaceToBatchND", "SpaceToDepth", "SparseSoftmaxCrossEntropyWithLogits", "SparseToDense", "Split", "Sqrt",
-  "Squeeze", "Square", "SquaredDifference", "Stack", "StridedSlice", "SubFusion", "SubGrad", "Switch",
-  "TensorListFromTensor", "TensorListGetItem", "TensorListReserve", "TensorListSetItem", "TensorListStack",
-  "TileFusion", "TopKFusion", "Transpose", "Unique", "UnsortedSegmentSum", "Unsqueeze", "Unstack", "LSTMGrad",
-  "Where", "ZerosLike", "Select", "ScatterNdUpdate", "GRU", "NonZero", "InvertPermutation", "Size",
-  "RandomStandardNormal", "CropAndResize", "Erf", "StridedSliceGrad", "IsFinite", "LinSpace", "UniformReal",
-  "AbsGrad", "RsqrtGrad", "SqrtGrad", "LayerNormGrad", "ResizeGrad", "Splice", "LogSoftmax", "Call", "Custom",
-  "CumSum", "SplitWithOverlap", "GenOP", "RaggedRange", "GLU", "TensorArray", "TensorArrayRead",
-  "TensorArrayWrite", "Affine", "AllGather", "ReduceScatter", "DynamicQuant", "LSTMGradData",
-  "LSTMGradWeight", "RandomNormal", "NLLLoss", "NLLLossGrad", "FormatTranspose", "GatherD", "GroupNormFusion",
-  "Log1p", "TensorScatterAdd", "SparseFillEmptyRows", "SparseReshape", "SparseSegmentSum", "ScatterElements",
-  "Triu", "Tril", "AdamWeightDecay", "FillV2"
-};
+inline constexpr char kOpNames[] =
+  "NONE\0" "Abs\0" "Activation\0" "ActivationGrad\0" "Adam\0" "AddFusion\0" "AdderFusion\0" "AddGrad\0"
+  "AddN\0" "All\0" "ApplyMomentum\0" "ArgMaxFusion\0" "ArgMinFusion\0" "Assert\0" "Assign\0" "AssignAdd\0"
+  "AudioSpectrogram\0" "AvgPoolFusion\0" "AvgPoolGrad\0" "BatchNorm\0" "BatchNormGrad\0" "BatchToSpace\0"
+  "BatchToSpaceND\0" "BiasAdd\0" "BinaryCrossEntropy\0" "BinaryCrossEntropyGrad\0" "BiasAddGrad\0"
+  "BroadcastTo\0" "Cast\0" "Ceil\0" "Clip\0" "Concat\0" "Attention\0" "Conv2DBackpropFilterFusion\0"
+  "Conv2DBackpropInputFusion\0" "Conv2DFusion\0" "Conv2dTransposeFusion\0" "Cos\0" "ConstantOfShape\0"
+  "Crop\0" "CustomExtractFeatures\0" "CustomNormalize\0" "CustomPredict\0" "DeConv2DGradFilter\0" "Depend\0"
+  "DepthToSpace\0" "DetectionPostProcess\0" "DivFusion\0" "DivGrad\0" "Dropout\0" "DropoutGrad\0" "Elu\0"
+  "Eltwise\0" "Equal\0" "EmbeddingLookupFusion\0" "ExpFusion\0" "ExpandDims\0" "FakeQuantWithMinMaxVars\0"
+  "FakeQuantWithMinMaxVarsPerChannel\0" "FftReal\0" "FftImag\0" "Flatten\0" "FlattenGrad\0" "Floor\0"
+  "FloorDiv\0" "FloorMod\0" "Fill\0" "FullConnection\0" "FusedBatchNorm\0" "Gather\0" "GatherNd\0" "Greater\0"
+  "GreaterEqual\0" "HashtableLookup\0" "InstanceNorm\0" "LayerNormFusion\0" "LeakyRelu\0" "Less\0"
+  "LessEqual\0" "Log\0" "LogGrad\0" "LogicalAnd\0" "LogicalNot\0" "LogicalOr\0" "LpNormalization\0" "LRN\0"
+  "LshProjection\0" "LSTM\0" "L2NormalizeFusion\0" "MatMulFusion\0" "Maximum\0" "MaximumGrad\0"
+  "MaxPoolFusion\0" "MaxPoolGrad\0" "SwitchLayer\0" "Mfcc\0" "Minimum\0" "MinimumGrad\0" "Mod\0" "MulFusion\0"
+  "MulGrad\0" "Neg\0" "NegGrad\0" "NotEqual\0" "NonMaxSuppression\0" "OneHot\0" "OnesLike\0" "PadFusion\0"
+  "PartialFusion\0" "PowerGrad\0" "PowFusion\0" "PriorBox\0" "PReLUFusion\0" "QuantDTypeCast\0" "Rank\0"
+  "Range\0" "Reciprocal\0" "RealDiv\0" "ReduceFusion\0" "Reshape\0" "Resize\0" "ReverseSequence\0"
+  "ReverseV2\0" "Rfft\0" "ROIPooling\0" "Round\0" "Rsqrt\0" "ScaleFusion\0" "ScatterNd\0" "SGD\0" "Shape\0"
+  "SigmoidCrossEntropyWithLogits\0" "SigmoidCrossEntropyWithLogitsGrad\0" "Sin\0" "SkipGram\0" "SliceFusion\0"
+  "SmoothL1Loss\0" "SmoothL1LossGrad\0" "Softmax\0" "SoftmaxCrossEntropyWithLogits\0" "SpaceToBatch\0"
+  "SpaceToBatchND\0" "SpaceToDepth\0" "SparseSoftmaxCrossEntropyWithLogits\0" "SparseToDense\0" "Split\0"
+  "Sqrt\0" "Squeeze\0" "Square\0" "SquaredDifference\0" "Stack\0" "StridedSlice\0" "SubFusion\0" "SubGrad\0"
+  "Switch\0" "TensorListFromTensor\0" "TensorListGetItem\0" "TensorListReserve\0" "TensorListSetItem\0"
+  "TensorListStack\0" "TileFusion\0" "TopKFusion\0" "Transpose\0" "Unique\0" "UnsortedSegmentSum\0"
+  "Unsqueeze\0" "Unstack\0" "LSTMGrad\0" "Where\0" "ZerosLike\0" "Select\0" "ScatterNdUpdate\0" "GRU\0"
+  "NonZero\0" "InvertPermutation\0" "Size\0" "RandomStandardNormal\0" "CropAndResize\0" "Erf\0"
+  "StridedSliceGrad\0" "IsFinite\0" "LinSpace\0" "UniformReal\0" "AbsGrad\0" "RsqrtGrad\0" "SqrtGrad\0"
+  "LayerNormGrad\0" "ResizeGrad\0" "Splice\0" "LogSoftmax\0" "Call\0" "Custom\0" "CumSum\0"
+  "SplitWithOverlap\0" "GenOP\0" "RaggedRange\0" "GLU\0" "TensorArray\0" "TensorArrayRead\0"
+  "TensorArrayWrite\0" "Affine\0" "AllGather\0" "ReduceScatter\0" "DynamicQuant\0" "LSTMGradData\0"
+  "LSTMGradWeight\0" "RandomNormal\0" "NLLLoss\0" "NLLLossGrad\0" "FormatTranspose\0" "GatherD\0"
+  "GroupNormFusion\0" "Log1p\0" "TensorScatterAdd\0" "SparseFillEmptyRows\0" "SparseReshape\0"
+  "SparseSegmentSum\0" "ScatterElements\0" "Triu\0" "Tril\0" "AdamWeightDecay\0" "FillV2\0";
+inline const char* op_name(int op) {  // 0 <= op < kOpCount
+  const char* name = kOpNames;
+  for (; op > 0; --op) name += std::strlen(name) + 1;
+  return name;
+}
 
 // Vec
 constexpr uint16_t kVec_data = 4;

@@ -11,8 +11,6 @@ namespace mycelia::lite {
 
 namespace {
 
-size_t bytes_of(const Type& type) { return static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype)); }
-
 // A tensor of the file without memory.
 Status shared_workspace_runs() { return {kReentered, "a model that shares the workspace is running: it is not waited for inside of a run"}; }
 
@@ -75,21 +73,23 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
     source_ = std::move(source);
   }
   execution_ = std::make_unique<Execution>(*source_, *workspace_);
-  execution_->set_lanes(lanes_ = options.lanes(), threads_);
+  lanes_ = options.lanes();
+  lanes_for_ = options.lanes_for;
+  set_lanes();
   execution_->set_delegates(delegates_ = options.delegates);
   const ModelFile& file = source_->file;
   std::string unknown;  // all of them are told, not the first alone
   for (const FileNode& node : file.nodes) {
     if (find_operator(node.kind) || !node.branches.empty()) continue;
-    unknown += (unknown.empty() ? "" : ", ") + std::string(name_of_operator(node.kind)) + " (node '" + std::string(node.name) + "')";
+    unknown += message({unknown.empty() ? "" : ", ", name_of_operator(node.kind), " (node '", node.name, "')"});
   }
-  if (!unknown.empty()) return {kOperatorNotFound, "operators without a kernel: " + unknown};
+  if (!unknown.empty()) return {kOperatorNotFound, message({"operators without a kernel: ", unknown})};
   std::vector<std::vector<int64_t>> shapes;
   bool open = false;
   for (const uint32_t i : file.inputs) {
     const FileTensor& tensor = file.tensors[i];
     Border border = described(tensor, this);
-    if (abi_dtype(tensor.dtype) < 0) return {kNotSupported, "input '" + border.name + "' has dtype number " + std::to_string(tensor.dtype)};
+    if (abi_dtype(tensor.dtype) < 0) return {kNotSupported, message({"input '", border.name, "' has dtype number ", tensor.dtype})};
     for (const int64_t n : tensor.shape) open = open || n < 0;
     shapes.push_back(tensor.shape);
     inputs_.push_back(std::move(border));
@@ -116,8 +116,8 @@ Status Session::copy_input(size_t i, const Border& given) {
   if (&given == &own) return {};
   const std::lock_guard<std::mutex> lock(given.guard);
   if (given.type.dtype != own.type.dtype || given.type.shape != own.type.shape)
-    return {kInputTensorWrong, "input '" + own.name + "' must be " + text_of(own.type) + ", but is " + text_of(given.type)};
-  if (!given.made || !given.data) return {kInputTensorWrong, "tensor '" + given.name + "' for input '" + own.name + "' has no elements"};
+    return {kInputTensorWrong, message({"input '", own.name, "' must be ", text_of(own.type), ", but is ", text_of(given.type)})};
+  if (!given.made || !given.data) return {kInputTensorWrong, message({"tensor '", given.name, "' for input '", own.name, "' has no elements"})};
   std::memmove(own.data, given.data, own.memory.size());
   return {};
 }
@@ -125,17 +125,15 @@ Status Session::copy_input(size_t i, const Border& given) {
 Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   std::vector<std::vector<int64_t>> shapes = given;
   if (shapes.size() != inputs_.size())
-    return {kParameterInvalid, std::to_string(shapes.size()) + " shapes were given for " + std::to_string(inputs_.size()) + " inputs"};
+    return {kParameterInvalid, message({shapes.size(), " shapes were given for ", inputs_.size(), " inputs"})};
   for (size_t i = 0; i < shapes.size(); ++i) {
     const std::vector<int64_t>& declared = source_->file.tensors[source_->file.inputs[i]].shape;
     if (declared.empty() && shapes[i] == std::vector<int64_t>{1}) shapes[i].clear();  // one number, as some callers have no other
     if (shapes[i].size() != declared.size())
-      return {kParameterInvalid, "input '" + inputs_[i].name + "' has " + std::to_string(declared.size()) + " dimensions, but " +
-                                     std::to_string(shapes[i].size()) + " sizes were given"};
+      return {kParameterInvalid, message({"input '", inputs_[i].name, "' has ", declared.size(), " dimensions, but ", shapes[i].size(), " sizes were given"})};
     for (size_t axis = 0; axis < declared.size() && !source_->file.fixed_by.empty(); ++axis)
       if (declared[axis] >= 0 && declared[axis] != shapes[i][axis])
-        return {kParameterInvalid, "input '" + inputs_[i].name + "' was converted with size " + std::to_string(declared[axis]) + " of axis " + std::to_string(axis) +
-                                       ", of which " + std::string(source_->file.fixed_by) + " made constants: convert the model with this size open"};
+        return {kParameterInvalid, message({"input '", inputs_[i].name, "' was converted with size ", declared[axis], " of axis ", axis, ", of which ", source_->file.fixed_by, " made constants: convert the model with this size open"})};
   }
   const Threads::Use use(threads_);
   const ModelFile& file = source_->file;
@@ -144,8 +142,8 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   std::vector<Execution::Argument> arguments;
   for (size_t i = 0; i < shapes.size(); ++i) {
     for (const int64_t n : shapes[i])
-      if (n < 0) return {kInferLater, "input '" + inputs_[i].name + "' has an open size: resize the model first (negative dimension)"};
-    if (element_count(shapes[i]) < 0) return {kInferFailed, "input '" + inputs_[i].name + "' is too large"};
+      if (n < 0) return {kInferLater, message({"input '", inputs_[i].name, "' has an open size: resize the model first (negative dimension)"})};
+    if (element_count(shapes[i]) < 0) return {kInferFailed, message({"input '", inputs_[i].name, "' is too large"})};
     types.push_back({inputs_[i].type.dtype, shapes[i]});
   }
   const size_t model_inputs = types.size();
@@ -217,7 +215,7 @@ Status Session::check_states(const Plan& plan) const {
     const Type& type = states_[output - outputs_.size()].type;
     const Type& next = plan.values[value].type;
     if (next.dtype != type.dtype || next.shape != type.shape)
-      return {kInferFailed, "a run leaves " + text_of(next) + " in a variable of " + text_of(type)};
+      return {kInferFailed, message({"a run leaves ", text_of(next), " in a variable of ", text_of(type)})};
   }
   return {};
 }
@@ -299,13 +297,13 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
     const std::lock_guard<std::mutex> lock(given->guard);
     size_t i = 0;
     while (i < file.tensors.size() && !(file.tensors[i].data && file.tensors[i].name == given->name)) ++i;
-    if (i == file.tensors.size()) return {kParameterInvalid, "the model has no weight '" + given->name + "'"};
+    if (i == file.tensors.size()) return {kParameterInvalid, message({"the model has no weight '", given->name, "'"})};
     const Type type{abi_dtype(file.tensors[i].dtype), file.tensors[i].shape};
     if (given->type.dtype != type.dtype || given->type.shape != type.shape)
-      return {kParameterInvalid, "weight '" + given->name + "' must be " + text_of(type) + ", but is " + text_of(given->type)};
-    if (!given->made || !given->data) return {kParameterInvalid, "the tensor for weight '" + given->name + "' has no elements"};
+      return {kParameterInvalid, message({"weight '", given->name, "' must be ", text_of(type), ", but is ", text_of(given->type)})};
+    if (!given->made || !given->data) return {kParameterInvalid, message({"the tensor for weight '", given->name, "' has no elements"})};
     Memory copy(bytes_of(type));
-    if (!copy.data()) return {kMemory, "no memory for weight '" + given->name + "'"};
+    if (!copy.data()) return {kMemory, message({"no memory for weight '", given->name, "'"})};
     std::memcpy(copy.data(), given->data, bytes_of(type));
     made[i] = std::move(copy);
   }
@@ -327,10 +325,14 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
   return status;
 }
 
+void Session::set_lanes() {
+  if (lanes_ > 1) execution_->set_lanes(lanes_for_(lanes_, threads_));
+}
+
 Status Session::replan() {
   stage_.reset();
   execution_ = std::make_unique<Execution>(*source_, *workspace_);  // the old one's plans have constants that were computed of the old weights
-  execution_->set_lanes(lanes_, threads_);
+  set_lanes();
   execution_->set_delegates(delegates_);
   source_->packs.clear();
   std::vector<std::vector<int64_t>> shapes;

@@ -79,6 +79,7 @@ class Session {
  private:
   class Recorder;
 
+  void set_lanes();
   // New plans, as the constants are other ones.
   Status replan();
   Status bind(const std::shared_ptr<Stage>& stage);
@@ -89,6 +90,7 @@ class Session {
   std::shared_ptr<Source> source_;
   Threads threads_;
   int lanes_ = 1;
+  decltype(Options::lanes_for) lanes_for_ = nullptr;
   std::vector<std::shared_ptr<Delegate>> delegates_;
   const std::shared_ptr<Workspace> workspace_;
   std::unique_ptr<Execution> execution_;

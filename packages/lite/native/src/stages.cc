@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "plan.h"
+#include "delegate.h"
 #include "operators/find.h"
 #include "schema.h"
 
@@ -10,8 +10,6 @@ namespace mycelia::lite {
 
 namespace {
 
-constexpr int64_t kMostEntered = int64_t{1} << 20;  // nodes of called subgraphs in one plan: a damaged file may double them at every call
-constexpr int kDeepest = 100;  // calls within calls
 constexpr int kMostWaits = 32;  // stages in which one node asks for a number: it would ask for ever
 
 }  // namespace
@@ -21,7 +19,7 @@ Status Planner::run(int graph, const std::vector<Type>& types) {
   add(Value());  // what `fail` returns: operators may go on with it
   plan_.scopes.resize(1);
   plan_.scopes[0].graph = graph;
-  plan_.made.assign(file.outputs.size(), false);
+  plan_.made = std::vector<bool>(file.outputs.size());
   for (size_t i = 0; i < file.inputs.size(); ++i) {
     Value value;
     value.type = types[i];
@@ -35,27 +33,6 @@ Status Planner::run(int graph, const std::vector<Type>& types) {
   return finish();
 }
 
-Status Planner::resume(const Plan& before, const std::vector<const uint8_t*>& numbers, const std::vector<std::vector<Type>>& results) {
-  add(Value());
-  for (size_t i = 0; i < numbers.size(); ++i) numbers_[before.missing[i]] = numbers[i];
-  results_ = results;
-  plan_.made = before.made;
-  for (const Scope& scope : before.scopes) plan_.scopes.push_back({scope.graph, scope.caller, scope.node, {}});
-  std::vector<Item> items = before.rest;
-  for (Item& item : items) {
-    const Scope& scope = before.scopes[item.scope];
-    for (uint32_t tensor : item.returns ? file_.graphs[scope.graph].outputs : file_.nodes[item.node].inputs)
-      if (const auto found = scope.values.find(tensor); found != scope.values.end())
-        plan_.scopes[item.scope].values[tensor] = imported(before, found->second);
-    for (Emitted& step : item.emitted) {
-      for (int& i : step.inputs) i = i < 0 ? i : imported(before, i);
-      for (int& o : step.outputs) o = imported(before, o);
-    }
-  }
-  if (ok()) work(std::move(items));
-  return finish();
-}
-
 Status Planner::finish() {
   node_ = nullptr;
   if (ok()) make_outputs();
@@ -63,31 +40,11 @@ Status Planner::finish() {
   if (plan_.rest.empty() ? std::find(plan_.made.begin(), plan_.made.end(), false) != plan_.made.end()
                          : plan_.missing.empty() && plan_.activations.empty())
     return {kGraphInvalid, "an output is never made"};
-  delegate_steps();
+  if (plan_.delegates && !plan_.delegates->empty()) plan_.delegates->front()->offer(*this);
   if (!ok()) return status_;
   if (!plan_.watched) join_steps(), join_chains(), write_parts_in_place();
   place();
   return {};
-}
-
-// A value of the stage before as one of ours.
-int Planner::imported(const Plan& before, int value) {
-  const auto [found, fresh] = imports_.emplace(value, 0);
-  if (!fresh) return found->second;
-  const Value& old = before.values[value];
-  if (const auto number = numbers_.find(value); number != numbers_.end() && !old.constant) {
-    found->second = made_constant(old.type, number->second, false);
-    return imports_[value];
-  }
-  Value made;
-  made.type = old.type;
-  made.constant = old.constant;
-  made.stored = old.stored;
-  made.lasting = old.lasting;
-  made.outside = !old.constant;
-  const int ours = imports_[value] = add(std::move(made));
-  if (!old.constant) plan_.imported.emplace_back(ours, value);
-  return ours;
 }
 
 int Planner::value_of_constant(uint32_t index) {
@@ -107,7 +64,7 @@ int Planner::value_of_bytes(uint32_t index, Type type) {
   value.constant = tensor.data;
   value.lasting = true;
   if (reinterpret_cast<uintptr_t>(tensor.data) % item_bytes(value.type.dtype)) {
-    Pack& copy = (*packs_)["aligned " + std::to_string(index)];
+    Pack& copy = (*packs_)[message({"aligned ", index})];
     if (!copy.memory.data()) {
       copy = {value.type, Memory(tensor.bytes)};
       if (!copy.memory.data()) return fail(kMemory, "no memory for the constants");
@@ -156,30 +113,18 @@ void Planner::lower(Item item) {
   const int first = static_cast<int>(plan_.steps.size());
   if (item.activation >= 0) {
     take_results(item);
-  } else if (node_->loops) {
-    loop(std::move(item));
-    return;
   } else {
     emitted_.clear();
     replayed_ = std::move(item.emitted);
     if (!node_->branches.empty()) {
-      int taken = 0;
-      if (node_->branches.size() == 2) {
-        const std::vector<int64_t> condition = integers(input(0), "the condition");
-        if (ok() && condition.size() != 1) fail(kOperatorAttribute, "the condition is " + text_of(type(input(0))));
-        if (ok()) taken = condition[0] ? 0 : 1;
-      }
-      if (ok()) {
-        call(std::move(item), taken);
-        return;
-      }
+      if (enter(&item)) return;
     } else {
       find_operator(node_->kind)(*this);
     }
     if (waits_) {
       waits_ = false;
       if (++item.waits > kMostWaits) {
-        fail(kError, "it asks for a number in each of " + std::to_string(kMostWaits) + " stages");
+        fail(kError, message({"it asks for a number in each of ", kMostWaits, " stages"}));
         return;
       }
       item.emitted = std::move(emitted_);
@@ -190,7 +135,7 @@ void Planner::lower(Item item) {
   for (const Reader* reader : {file_.reader.get(), file_.revealed.reader.get()})
     if (ok() && reader && !reader->ok()) fail(kGraphInvalid, reader->fault());
   for (uint32_t o : node_->outputs)
-    if (ok() && !is_known(scope, o)) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
+    if (ok() && !is_known(scope, o)) fail(kNotSupported, message({"its output '", file_.tensors[o].name, "' is not computed"}));
   if (ok() && item.activation < 0) note(first, scope);
 }
 
@@ -205,69 +150,6 @@ void Planner::note(int first, int scope) {
   }
   for (const uint32_t tensor : node_->outputs) run.outputs.push_back(value_of(scope, tensor));
   plan_.nodes.push_back(std::move(run));
-}
-
-// Whether a subgraph is under way in this scope or those that called it.
-bool Planner::runs(int graph, int scope) const {
-  for (int depth = 0; scope >= 0; scope = plan_.scopes[scope].caller, ++depth)
-    if (plan_.scopes[scope].graph == graph || depth > kDeepest) return true;
-  return false;
-}
-
-// The nodes of a subgraph become part of this plan, unless it would never end: one that calls itself runs on its own.
-void Planner::call(Item item, int taken) {
-  const FileBranch& branch = node_->branches[taken];
-  const FileGraph& graph = file_.graphs[branch.graph];
-  std::vector<int> arguments;
-  for (uint32_t tensor : branch.inputs) arguments.push_back(value_of(scope_, tensor));
-  const bool own = graph.cycle >= 0 && graph.cycle != file_.graphs[plan_.scopes[0].graph].cycle;
-  if (own || runs(branch.graph, scope_)) {
-    activate(std::move(item), {branch.graph, widened(std::move(arguments)), item.node, false, 0});
-    return;
-  }
-  entered_ += graph.last - graph.first + 1;
-  if (entered_ > kMostEntered) {
-    fail(kGraphInvalid, "subgraphs that call one another make more than " + std::to_string(kMostEntered) + " nodes");
-    return;
-  }
-  const int scope = static_cast<int>(plan_.scopes.size());
-  plan_.scopes.push_back({branch.graph, item.scope, item.node, {}});
-  for (size_t i = 0; i < arguments.size(); ++i) plan_.scopes[scope].values[graph.inputs[i]] = arguments[i];
-  std::vector<Item> items;
-  for (int i = graph.first; i < graph.last; ++i) items.push_back({i, scope, false, -1, {}});
-  items.push_back({item.node, scope, true, -1, {}});
-  work(std::move(items));
-}
-
-// The outputs of a subgraph become those of the node that called it.
-void Planner::leave(const Item& item) {
-  const Scope scope = plan_.scopes[item.scope];
-  const std::vector<uint32_t>& outputs = file_.nodes[scope.node].outputs;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    plan_.scopes[scope.caller].values[outputs[i]] = value_of(item.scope, file_.graphs[scope.graph].outputs[i]);
-}
-
-void Planner::loop(Item item) {
-  Activation activation{node_->branches[0].graph, {}, item.node, true, node_->carried};
-  for (size_t i = 0; i < node_->inputs.size(); ++i) activation.arguments.push_back(widened(input(i)));
-  activate(std::move(item), std::move(activation));
-}
-
-void Planner::activate(Item item, Activation activation) {
-  item.activation = static_cast<int>(plan_.activations.size());
-  plan_.activations.push_back(std::move(activation));
-  plan_.rest.push_back(std::move(item));
-}
-
-void Planner::take_results(const Item& item) {
-  const std::vector<Type>& types = results_[item.activation];
-  for (size_t i = 0; i < node_->outputs.size() && i < types.size(); ++i) {
-    Value value;
-    value.type = types[i];
-    value.outside = true;
-    plan_.results.push_back({add(std::move(value)), item.activation, static_cast<int>(i)});
-    set_output(i, plan_.results.back().value);
-  }
 }
 
 // Outputs have memory of their own: one that is an input, a constant, a view or another output is copied to it.
@@ -292,31 +174,6 @@ void Planner::make_outputs() {
     plan_.outputs.emplace_back(i, target);
   }
   if (plan_.activations.size() == 1 && !plan_.activations[0].loops && plan_.missing.empty()) plan_.tail = is_tail();
-}
-
-// Whether all that is left is the call of a subgraph whose results are those of this one.
-bool Planner::is_tail() const {
-  int calls = 0;
-  for (const Item& item : plan_.rest) calls += !item.returns;
-  const std::vector<uint32_t>& tensors = file_.graphs[plan_.scopes[0].graph].outputs;
-  const Item* call = nullptr;
-  for (const Item& item : plan_.rest)
-    if (item.activation >= 0) call = &item;
-  if (calls != 1 || !call || plan_.made != std::vector<bool>(tensors.size(), false)) return false;
-  const std::vector<uint32_t>& results = file_.nodes[call->node].outputs;
-  if (results.size() != tensors.size() || file_.graphs[plan_.activations[0].graph].outputs.size() != results.size()) return false;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    uint32_t tensor = results[i];
-    for (int scope = call->scope; scope > 0; scope = plan_.scopes[scope].caller) {  // what becomes of it on the way out
-      const std::vector<uint32_t>& inner = file_.graphs[plan_.scopes[scope].graph].outputs;
-      const std::vector<uint32_t>& outer = file_.nodes[plan_.scopes[scope].node].outputs;
-      const size_t at = static_cast<size_t>(std::find(inner.begin(), inner.end(), tensor) - inner.begin());
-      if (at >= outer.size()) return false;
-      tensor = outer[at];
-    }
-    if (tensor != tensors[i]) return false;
-  }
-  return true;
 }
 
 // Values, or those whose memory they share, that the stages after this one read.

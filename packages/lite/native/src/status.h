@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "message.h"
+
 namespace mycelia::lite {
 
 enum Code : int {

@@ -5,11 +5,11 @@
 namespace mycelia::lite {
 
 Status Threads::prepare(const Options& options) {
-  const std::vector<int32_t> allowed = cores_by_speed(options.affinity);
+  const std::vector<int32_t> allowed = options.cores_for ? options.cores_for(options.affinity, "/sys/devices/system/cpu") : std::vector<int32_t>();
   cores_ = options.cores;
   for (const int32_t core : cores_) {
     if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), core) == allowed.end())
-      return {kParameterInvalid, "thread_affinity_core_list names core " + std::to_string(core) + ", which this process may not use"};
+      return {kParameterInvalid, message({"thread_affinity_core_list names core ", core, ", which this process may not use"})};
   }
   if (cores_.empty() && options.affinity != 0) {
     cores_ = allowed;

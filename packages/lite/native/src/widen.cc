@@ -53,6 +53,7 @@ int32_t Planner::wider(const char* op, int32_t dtype) const {
 
 std::vector<int> Planner::emit_wide(const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, const std::vector<Type>& outs,
                                     int32_t narrow, int32_t wide) {
+  ask_for_part("wide");
   const bool turn = narrow == MYC_U64 && by_order(op);
   const auto turned = [&](int value) {
     const int64_t high = INT64_MIN;

@@ -3,9 +3,9 @@
 #define MYCELIA_LITE_WORKSPACE_H_
 
 #include <atomic>
-#include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "memory.h"
 
@@ -73,7 +73,7 @@ class Workspace {
  private:
   std::mutex guard_;
   std::atomic<std::thread::id> user_{};
-  std::deque<Memory> arenas_;
+  std::vector<Memory> arenas_;
   uint64_t moves_ = 0;
   std::atomic<bool> shared_{false};
 };

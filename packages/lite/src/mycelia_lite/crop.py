@@ -2,7 +2,8 @@
 
 Operators and kernels are named by two tables alone. Both are compiled anew with what the models need and
 linked before the library, so that the linker takes nothing else from it. So are functions by the names of
-parts of kernels that the models do not need.
+parts of kernels and features of the runtime that the models do not need. The runtime is taken from a library
+beside it that is built without exceptions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from pathlib import Path
 from mycelia_lite import runtime
 
 INSTRUCTION_SETS = ("generic", "avx2", "avx512", "neon")
-_OPTIONS = ("-std=c++17", "-Os", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections")
+_OPTIONS = (
+    *("-std=c++17", "-Os", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"),
+    *("-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables"),
+)
 
 
 class CropError(RuntimeError):
@@ -29,8 +33,10 @@ class CropError(RuntimeError):
 
 @dataclass(frozen=True)
 class Cropped:
-    """The library at `path`, and what it has; `bytes` before and after. `parts` of kernels are those that
-    programs can do without, such as Winograd's convolution.
+    """The library at `path`, and what it has; `bytes` before and after.
+
+    `parts` of kernels and of the runtime are those that programs can do without, such as Winograd's
+    convolution, or subgraphs.
     """
 
     path: str
@@ -48,12 +54,15 @@ def crop(
     input_shapes: Sequence[Mapping[str, Sequence[int]]] = (),
     instruction_sets: Collection[str] = (),
     compiler: str = "c++",
+    exceptions: bool = False,
 ) -> Cropped:
     """Write a library with what `models` need to `output_file`.
 
     package_file: the library that is cut; that of this installation. input_shapes: further shapes that the
     models will be given, by name of the input: other shapes may need other kernels, and one that is missing
-    is an error when the model is resized. instruction_sets: of `INSTRUCTION_SETS`; all that the library has.
+    is an error when the model is resized. instruction_sets: of `INSTRUCTION_SETS`; empty: all that there are.
+    exceptions: whether the runtime catches what delegates and callbacks throw, and tells a lack of memory for
+    a few bytes by a code, rather than ending the program; it is a third larger then.
 
     Errors: CropError for models that do not run here, a compiler that is missing or fails; OSError.
     """
@@ -71,13 +80,18 @@ def crop(
         folder = Path(name)
         _write_tables(folder, operators, kernels)
         (folder / "missing_parts.cc").write_text(_missing_parts(parts, sets))
-        sources = [folder / "kernel_tables.cc", folder / "operators.cc", folder / "missing_parts.cc"]
+        names = ("kernel_tables", "operators", "missing_parts", "missing_features")
         defines = [f"-DMYC_WITH_{s.upper()}" for s in sets]
-        _run([compiler, *_OPTIONS, *defines, f"-I{folder}", "-c", *map(str, sources)], folder)
+        defines += [f"-DLITE_WITHOUT_{f.upper()}" for f in _features() if f not in parts]
+        includes = [f"-I{folder}", f"-I{runtime.folder() / 'include'}"]
+        sources = [str(folder / f"{name}.cc") for name in names]
+        _run([compiler, *_OPTIONS, *defines, *includes, "-c", *sources], folder)
         # Whatever the C interface leads to; what a program does not call goes when it is linked.
         roots = [f"-Wl,-u,{function}" for function in _interface()]
-        objects = ["kernel_tables.o", "operators.o", "missing_parts.o"]
-        _run([compiler, "-r", "-nostdlib", *roots, *objects, str(package.resolve()), "-o", "lite.o"], folder)
+        objects = [f"{name}.o" for name in names]
+        lean = package.resolve().with_name(f"{package.stem}_lean{package.suffix}")
+        libraries = [lean] * (lean.is_file() and not exceptions) + [package.resolve()]
+        _run([compiler, "-r", "-nostdlib", *roots, *objects, *map(str, libraries), "-o", "lite.o"], folder)
         _run(["ar", "rcsD", "cropped.a", "lite.o"], folder)
         _place(folder / "cropped.a", output_file)
     sizes = package.stat().st_size, os.path.getsize(output_file)
@@ -175,12 +189,17 @@ def _write_tables(folder: Path, operators: Collection[str], kernels: Collection[
         (folder / table).write_text("".join(kept))
 
 
+def _features() -> list[str]:
+    """Parts of the runtime that programs can do without."""
+    return re.findall(r"(?m)^LITE_FEATURE\((\w+)\)", (_tables() / "features.def").read_text())
+
+
 def _missing_parts(parts: Collection[str], sets: Collection[str]) -> str:
     """A source with functions by the names of those parts of kernels that are left out."""
     table = (_tables() / "kernel_parts.def").read_text()
     lines = ['#include "mycelia/abi.h"']
     for part, function in re.findall(r"(?m)^LITE_PART\((\w+), (\w+)\)", table):
-        for name in sets:
+        for name in sorted({"generic", *sets}):  # plain code is generic
             symbol = f"myc_cpu_{function}_part{_suffix(name)}"
             if part not in parts:
                 lines.append(f'extern "C" int32_t {symbol}() {{ return MYC_E_UNSUPPORTED; }}')

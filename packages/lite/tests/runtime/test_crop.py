@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from mycelia_lite.obfuscate import obfuscate
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
 SHAPE = {"x": [6, 1, 32, 32]}
+CONTROL = Path(__file__).parents[1] / "fixtures" / "control"
 
 PROGRAM = """
 #include <cstdio>
@@ -35,9 +38,19 @@ int main(int, char** argv) {
 }
 """
 
+# Two chains of nodes at once, on cores by speed.
+PARALLEL = PROGRAM.replace(
+    "  if (!model.Build(argv[1]))",
+    """
+  const auto context = std::make_shared<Context>();
+  if (!context->SetThreadNum(2) || !context->SetInterOpParallelNum(2)) return 4;
+  if (!context->SetThreadAffinity(1)) return 5;
+  if (!model.Build(argv[1], kMindIR_Lite, context))""",
+)
 
-def linked(folder, name, library):
-    (folder / "program.cc").write_text(PROGRAM)
+
+def linked(folder, name, library, source=PROGRAM):
+    (folder / "program.cc").write_text(source)
     options = ["-std=c++17", "-O1", f"-I{runtime.folder()}/include", "-Wl,--gc-sections", "-s"]
     subprocess.run(
         ["c++", *options, "program.cc", str(library), "-pthread", "-lm", "-o", name], check=True, cwd=folder
@@ -119,6 +132,99 @@ def with_parts(write_mindir, tmp_path_factory):
         model = convert(mslite.FmkType.MINDIR, path, str(folder / name)).path
         found[name] = model, x, net(ms.Tensor(x)).asnumpy()
     return found
+
+
+class Block(ms.nn.Cell):
+    """Inverted residual block of MobileNetV2."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        nn, hidden = ms.nn, 6 * inputs
+        self.layers = nn.SequentialCell(
+            *(nn.Conv2d(inputs, hidden, 1, has_bias=True), nn.ReLU6()),
+            nn.Conv2d(hidden, hidden, 3, stride, "pad", 1, group=hidden, has_bias=True),
+            *(nn.ReLU6(), nn.Conv2d(hidden, outputs, 1, has_bias=True)),
+        )
+        self.residual = stride == 1 and inputs == outputs
+
+    def construct(self, x):
+        return x + self.layers(x) if self.residual else self.layers(x)
+
+
+class MobileNet(ms.nn.Cell):
+    """MobileNetV2's operators on its sizes of images, with fewer blocks."""
+
+    def __init__(self):
+        super().__init__()
+        nn = ms.nn
+        blocks = [Block(32, 24, 2), Block(24, 24, 1), Block(24, 32, 2), Block(32, 64, 2), Block(64, 160, 2)]
+        self.layers = nn.SequentialCell(
+            *(nn.Conv2d(3, 32, 3, 2, "pad", 1, has_bias=True), nn.ReLU6(), *blocks),
+            *(nn.Conv2d(160, 320, 1, has_bias=True), nn.ReLU6()),
+        )
+        self.head = nn.Dense(320, 1000)
+
+    def construct(self, x):
+        return self.head(self.layers(x).mean((2, 3)))
+
+
+@pytest.fixture(scope="module")
+def mobilenet(write_mindir, tmp_path_factory):
+    """(model, input, answer)"""
+    folder, net = tmp_path_factory.mktemp("mobilenet"), MobileNet()
+    x = np.random.default_rng(0).standard_normal((1, 3, 224, 224)).astype(np.float32)
+    path = write_mindir(net, folder / "m", x.shape)
+    return convert(mslite.FmkType.MINDIR, path, str(folder / "m")).path, x, net(ms.Tensor(x)).asnumpy()
+
+
+def loaded_bytes(program):
+    """Of code and data, as they lie in the program without symbols."""
+    done = subprocess.run(["size", program], check=True, capture_output=True, text=True)
+    text, data = map(int, done.stdout.splitlines()[1].split()[:2])
+    return text + data
+
+
+@pytest.mark.parametrize(("sets", "most"), [(["generic"], 270_000), (["avx2"], 300_000), ((), 530_000)])
+def test_a_program_for_mobilenet_is_small(mobilenet, tmp_path, sets, most):
+    if platform.machine() != "x86_64":
+        pytest.skip("the bounds are those of x86-64")
+    model, x, expected = mobilenet
+    try:
+        made = crop([model], str(tmp_path / "m.a"), instruction_sets=sets)
+    except CropError as error:
+        assert "the library has" in str(error)
+        pytest.skip(str(error))
+    program = linked(tmp_path, "program", made.path)
+    _, found = answer_of(program, model, x, expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+    assert loaded_bytes(program) < most
+
+
+def test_a_cropped_program_has_what_it_asks_for_itself(mobilenet, tmp_path):
+    model, x, expected = mobilenet
+    library = crop([model], str(tmp_path / "m.a")).path
+    plain, parallel = (
+        answer_of(linked(tmp_path, name, library, source), model, x, expected.shape)[1]
+        for name, source in (("plain", PROGRAM), ("parallel", PARALLEL))
+    )
+    np.testing.assert_allclose(parallel, plain, rtol=1e-4, atol=1e-4 * np.abs(plain).max())
+
+
+def test_features_of_the_runtime_are_kept_for_models_that_use_them(cropped, tmp_path):
+    _, lenet, without = cropped
+    answers = np.load(CONTROL / "answers.npz")
+    choosing = convert(mslite.FmkType.MINDIR, str(CONTROL / "if.mindir"), str(tmp_path / "if")).path
+    inputs = [answers[key] for key in sorted(answers) if key.startswith("if.0.in")]
+    expected = answers["if.0.out0"]
+    assert "control" not in without.parts
+    made = crop([lenet, choosing], str(tmp_path / "both.a"))
+    assert "control" in made.parts
+    done, found = answer_of(linked(tmp_path, "with", made.path), choosing, inputs[0], expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    done = subprocess.run(
+        [linked(tmp_path, "without", without.path), choosing], input=b"", capture_output=True
+    )
+    assert done.returncode == 1 and b"cropped for models without subgraphs" in done.stderr
 
 
 def answer_of(program, model, x, shape):

@@ -57,6 +57,11 @@ extern "C" double myc_cpu_conv_cycles(int32_t algorithm, const int64_t image[4],
   }
 }
 
+extern "C" int32_t myc_cpu_depthwise_is_narrow(int64_t width) {
+  const auto computed = [&](int64_t block) { return ceil_div(width, block) * block; };
+  return width < 7 || 8 * computed(4) < 7 * computed(7);
+}
+
 extern "C" int32_t myc_cpu_conv_algorithm(const int64_t image[4], int64_t channels, const int64_t pad[4], int32_t packs) {
   int32_t best = MYC_CONV_DIRECT;
   for (int32_t each : {MYC_CONV_WINOGRAD4, MYC_CONV_WINOGRAD6})

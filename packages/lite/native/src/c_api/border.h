@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <mutex>
-#include <new>
 
+#include "../exceptions.h"
 #include "../handles.h"
 #include "../session.h"
 #include "mycelia/lite/c_api.h"
@@ -16,16 +16,9 @@ namespace mycelia::lite {
 MSStatus told(const Status& status);
 inline MSStatus refused(int code, std::string text) { return told(Status(code, std::move(text))); }
 
-// Nothing is thrown across the border: what the runtime can meet is a lack of memory or of threads.
 template <class Body>
 MSStatus guarded(const Body& body) {
-  try {
-    return told(body());
-  } catch (const std::bad_alloc&) {
-    return refused(kMemory, "out of memory");
-  } catch (const std::exception& error) {
-    return refused(kError, error.what());
-  }
+  return caught([&] { return told(body()); }, told);
 }
 
 // Handles of tensors, withdrawn together.
@@ -85,8 +78,8 @@ MSStatus alone(Session& session, const Body& body) {
   return guarded(body);
 }
 
-// What a context, which may be NULL, and a configuration say.  Errors: kNullPointer: the context was freed.
-Status options_of(MSContextHandle context, const Config& config, Options* options);
+// What a context and a configuration say, both may be NULL.  Errors: kNullPointer: the context was freed.
+Status options_of(MSContextHandle context, const std::shared_ptr<const Config>& config, Options* options);
 
 // Copies the tensors of a call that are not the model's own inputs to them.
 Status take_inputs(Session& session, const MSTensorHandleArray& given);

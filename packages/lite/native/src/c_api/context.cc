@@ -45,22 +45,21 @@ T ask_device(MSDeviceInfoHandle handle, T otherwise, const Get& get) {
 }
 
 Status at_least_one(const char* name, int32_t number) {
-  return number < 1 ? Status(kParameterInvalid, std::string(name) + " must be at least 1, but got " + std::to_string(number)) : Status();
+  return number < 1 ? Status(kParameterInvalid, message({name, " must be at least 1, but got ", number})) : Status();
 }
 
 }  // namespace
 
 namespace mycelia::lite {
 
-Status options_of(MSContextHandle handle, const Config& config, Options* options) {
+Status options_of(MSContextHandle handle, const std::shared_ptr<const Config>& config, Options* options) {
   const auto context = find<Options>(handle);
   if (handle && !context) return {kNullPointer, "the context was freed"};
   if (context) {
     const std::lock_guard<std::mutex> lock(guard);
     *options = *context;
   }
-  for (const auto& [section, keys] : config)
-    for (const auto& [key, value] : keys) options->config[section][key] = value;
+  options->config = config;
   return {};
 }
 
@@ -90,8 +89,9 @@ int32_t MSContextGetThreadNum(MSContextHandle context) {
 
 MSStatus MSContextSetThreadAffinityMode(MSContextHandle context, int mode) {
   return change(context, [&](Options& options) {
-    if (mode < 0 || mode > 2) return Status(kParameterInvalid, "thread_affinity_mode must be 0, 1 or 2, but got " + std::to_string(mode));
+    if (mode < 0 || mode > 2) return Status(kParameterInvalid, message({"thread_affinity_mode must be 0, 1 or 2, but got ", mode}));
     options.affinity = mode;
+    options.cores_for = cores_by_speed;
     return Status();
   });
 }
@@ -103,8 +103,9 @@ MSStatus MSContextSetThreadAffinityCoreList(MSContextHandle context, const int32
   return change(context, [&](Options& options) {
     if (core_num && !core_list) return Status(kNullPointer, "core_list is NULL");
     for (size_t i = 0; i < core_num; ++i)
-      if (core_list[i] < 0) return Status(kParameterInvalid, "thread_affinity_core_list names core " + std::to_string(core_list[i]));
+      if (core_list[i] < 0) return Status(kParameterInvalid, message({"thread_affinity_core_list names core ", core_list[i]}));
     options.cores.assign(core_list, core_list + core_num);
+    options.cores_for = cores_by_speed;
     return Status();
   });
 }
@@ -117,7 +118,7 @@ const int32_t* MSContextGetThreadAffinityCoreList(MSContextHandle context, size_
 }
 
 MSStatus MSContextSetEnableParallel(MSContextHandle context, bool is_parallel) {
-  return change(context, [&](Options& options) { return options.parallel = is_parallel, Status(); });
+  return change(context, [&](Options& options) { return options.parallel = is_parallel, options.lanes_for = make_lanes, Status(); });
 }
 bool MSContextGetEnableParallel(MSContextHandle context) {
   return ask(context, false, [](const Options& options) { return options.parallel; });
@@ -126,7 +127,7 @@ bool MSContextGetEnableParallel(MSContextHandle context) {
 MSStatus MSContextSetInterOpParallelNum(MSContextHandle context, int32_t parallel_num) {
   return change(context, [&](Options& options) {
     Status status = at_least_one("inter_op_parallel_num", parallel_num);
-    if (status) options.inter_op = parallel_num;
+    if (status) options.inter_op = parallel_num, options.lanes_for = make_lanes;
     return status;
   });
 }
@@ -162,7 +163,7 @@ MSDeviceInfoHandle MSDeviceInfoCreate(MSDeviceType device_type) {
   void* made = nullptr;
   guarded([&] {
     if (device_type != kMSDeviceTypeCPU)
-      return Status(kNotSupported, "device type " + std::to_string(device_type) + " is not there: the CPU (0) is; others come by delegates");
+      return Status(kNotSupported, message({"device type ", device_type, " is not there: the CPU (0) is; others come by delegates"}));
     return made = publish(std::make_shared<Device>()), Status();
   });
   return made;
@@ -195,7 +196,7 @@ bool MSDeviceInfoGetEnableFP16(MSDeviceInfoHandle device_info) {
 }
 MSStatus MSDeviceInfoSetFrequency(MSDeviceInfoHandle device_info, int frequency) {
   return change_device(device_info, [&](Device& device) {
-    if (frequency < 1 || frequency > 4) return Status(kParameterInvalid, "frequency must be 1 to 4, but got " + std::to_string(frequency));
+    if (frequency < 1 || frequency > 4) return Status(kParameterInvalid, message({"frequency must be 1 to 4, but got ", frequency}));
     return device.frequency = frequency, Status();
   });
 }

@@ -63,7 +63,9 @@ const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
   measured(handle, [&](Model& model) {
     const std::string wanted = key ? key : "";
     Session& session = *model.session;
-    if (wanted == "isa") {
+    if (wanted == "precision") {
+      model.info[wanted] = model.precision;
+    } else if (wanted == "isa") {
       model.info[wanted] = kernels().isa();
     } else if (wanted == "partition") {
       model.info[wanted] = session.plan() && !session.plan()->partition.empty() ? session.plan()->partition : "all nodes: CPU\n";

@@ -21,14 +21,14 @@ MSStatus build(MSModelHandle handle, MSModelType type, MSContextHandle context, 
   if (!model) return refused(kNullPointer, "the model is NULL or was freed");
   if (context && !find<Options>(context)) return refused(kNullPointer, "the context was freed");
   if (type != kMSModelTypeMindIRLite && type != kMSModelTypeMindIR)
-    return refused(kNotSupported, "model type " + std::to_string(type) + " cannot be loaded: expected 4, MindIR_Lite");
+    return refused(kNotSupported, message({"model type ", type, " cannot be loaded: expected 4, MindIR_Lite"}));
   return guarded([&] {
     const Turn turn(model->building);
     if (!turn) return Status(kReentered, "the model is just being built");
     if (model->built) return Status(kParameterInvalid, "the model is built already: create another one");
     std::shared_ptr<Source> source;
     if (Status status = open(&source); !status) return status;
-    Config config;
+    std::shared_ptr<const Config> config;
     {
       const std::lock_guard<std::mutex> lock(model->settings);
       config = model->config;
@@ -64,7 +64,7 @@ std::shared_ptr<Model> borders_of(MSModelHandle handle) {
 MSTensorHandle named(const Handles& tensors, const char* name) {
   for (const MSTensorHandle t : tensors.all())
     if (const auto tensor = find<Border>(t); name && tensor && tensor->name == name) return t;
-  refused(kParameterInvalid, std::string("the model has no tensor '") + (name ? name : "") + "' there");
+  refused(kParameterInvalid, message({"the model has no tensor '", name ? name : "", "' there"}));
   return nullptr;
 }
 
@@ -86,11 +86,7 @@ class CallBacks : public Observer {
     add(&in, node.inputs, run.inputs, tensor, true);
     add(&out, node.outputs, run.outputs, tensor, ran);
     const std::string name(node.name), type = name_of_operator(node.kind);
-    try {
-      return callback(user_, in.array(), out.array(), {name.c_str(), type.c_str()});
-    } catch (...) {  // of a caller that is written in C++
-      return false;
-    }
+    return without_throwing([&] { return callback(user_, in.array(), out.array(), {name.c_str(), type.c_str()}); }, false);
   }
   void add(Handles* handles, const std::vector<uint32_t>& tensors, const std::vector<int>& values, const Describe& tensor, bool made) {
     for (size_t i = 0; i < values.size() && i < tensors.size(); ++i) {
@@ -141,19 +137,19 @@ Status read_source(const char* path, std::shared_ptr<Source>* source) {
 }
 
 Status check_plan(const Source& source, const Options& options, std::string* precision) {
-  const auto asked = options.config.find("execution_plan");
+  const Config none, &config = options.config ? *options.config : none;
+  const auto asked = config.find("execution_plan");
   size_t halves = options.fp16 ? source.file.nodes.size() : 0;
-  if (asked != options.config.end()) {
+  if (asked != config.end()) {
     for (const auto& [name, value] : asked->second) {
       const auto& nodes = source.file.nodes;
       if (std::none_of(nodes.begin(), nodes.end(), [&, &name = name](const FileNode& node) { return node.name == name; }))
-        return {kParameterInvalid, "[execution_plan] names node '" + name + "', which the model does not have"};
+        return {kParameterInvalid, message({"[execution_plan] names node '", name, "', which the model does not have"})};
       halves += value == "data_type:float16" && !options.fp16;
     }
   }
   if (!precision) return {};
-  *precision = halves == 0 ? "float32" : "float32: 16-bit arithmetic was asked for " + std::to_string(halves) +
-      " nodes, but the kernels for " + kernels().isa() + " compute with 32 bits";
+  *precision = halves == 0 ? "float32" : message({"float32: 16-bit arithmetic was asked for ", halves, " nodes, but the kernels for ", kernels().isa(), " compute with 32 bits"});
   return {};
 }
 
@@ -164,7 +160,7 @@ Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> 
   if (Status status = session->open(std::move(source), options); !status) return status;
   const std::lock_guard<std::mutex> lock(model->publishing);
   if (model->freed) return {kNullPointer, "the model was freed while it was built"};
-  model->info["precision"] = precision;
+  model->precision = precision;
   model->session = std::move(session);
   for (Border& border : model->session->inputs()) model->inputs.add(of_model(model, &border));
   for (Border& border : model->session->outputs()) model->outputs.add(of_model(model, &border));
@@ -176,11 +172,11 @@ Status take_inputs(Session& session, const MSTensorHandleArray& given) {
   std::vector<Border>& own = session.inputs();
   if (given.handle_num && !given.handle_list) return {kNullPointer, "the list of inputs is NULL"};
   if (given.handle_num != own.size())
-    return {kInputTensorWrong, std::to_string(given.handle_num) + " inputs were given, the model has " + std::to_string(own.size())};
+    return {kInputTensorWrong, message({given.handle_num, " inputs were given, the model has ", own.size()})};
   std::vector<std::shared_ptr<Border>> tensors(own.size());
   for (size_t i = 0; i < own.size(); ++i) {
     tensors[i] = find<Border>(given.handle_list[i]);
-    if (!tensors[i]) return {kNullPointer, "input " + std::to_string(i) + " is NULL or was freed"};
+    if (!tensors[i]) return {kNullPointer, message({"input ", i, " is NULL or was freed"})};
   }
   for (size_t i = 0; i < own.size(); ++i)
     if (Status status = session.copy_input(i, *tensors[i]); !status) return status;
@@ -224,7 +220,7 @@ MSStatus MSModelLoadConfig(MSModelHandle handle, const char* config_path) {
     const std::lock_guard<std::mutex> lock(model->settings);
     if (model->building || model->built) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
     for (const auto& [section, keys] : config)
-      for (const auto& [key, value] : keys) model->config[section][key] = value;
+      for (const auto& [key, value] : keys) set_config(&model->config, section, key, value);
     return Status();
   });
 }
@@ -235,7 +231,7 @@ MSStatus MSModelUpdateConfig(MSModelHandle handle, const char* section, const ch
     if (Status status = check_config(section, key, value); !status) return status;
     const std::lock_guard<std::mutex> lock(model->settings);
     if (model->building || model->built) return Status(kParameterInvalid, "the model is built already: a configuration comes before");
-    return model->config[section][key] = value, Status();
+    return set_config(&model->config, section, key, value), Status();
   });
 }
 
@@ -316,15 +312,14 @@ MSStatus MSModelResize(MSModelHandle handle, MSTensorHandleArray inputs, const M
   return built(handle, [&](Model& model) {
     std::vector<Border>& own = model.session->inputs();
     if (inputs.handle_num != own.size() || shape_info_num != own.size())
-      return Status(kParameterInvalid, std::to_string(inputs.handle_num) + " inputs and " + std::to_string(shape_info_num) +
-                                           " shapes were given, the model has " + std::to_string(own.size()) + " inputs");
+      return Status(kParameterInvalid, message({inputs.handle_num, " inputs and ", shape_info_num, " shapes were given, the model has ", own.size(), " inputs"}));
     std::vector<std::vector<int64_t>> shapes(own.size());
     for (size_t i = 0; i < inputs.handle_num; ++i) {
       const auto given = find<Border>(inputs.handle_list[i]);
       const auto found = std::find_if(own.begin(), own.end(), [&](const Border& one) { return &one == given.get(); });
-      if (found == own.end()) return Status(kParameterInvalid, "tensor " + std::to_string(i) + " is no input of the model");
+      if (found == own.end()) return Status(kParameterInvalid, message({"tensor ", i, " is no input of the model"}));
       const MSShapeInfo& info = shape_infos[i];
-      if (info.shape_num > MS_MAX_SHAPE_NUM) return Status(kParameterInvalid, "shape_num is " + std::to_string(info.shape_num) + ", at most 32 can be");
+      if (info.shape_num > MS_MAX_SHAPE_NUM) return Status(kParameterInvalid, message({"shape_num is ", info.shape_num, ", at most 32 can be"}));
       shapes[static_cast<size_t>(found - own.begin())].assign(info.shape, info.shape + info.shape_num);
     }
     return model.session->resize(shapes);
@@ -376,7 +371,7 @@ MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle handle, const char
   const auto model = find<Model>(handle);
   built(handle, [&](Model& own) {
     const auto* tensors = node_name ? own.session->keep(node_name) : nullptr;
-    if (!tensors) return Status(kParameterInvalid, std::string("the model has no node '") + (node_name ? node_name : "") + "'");
+    if (!tensors) return Status(kParameterInvalid, message({"the model has no node '", node_name ? node_name : "", "'"}));
     const std::lock_guard<std::mutex> lock(own.publishing);
     if (own.freed) return Status(kNullPointer, "the model was freed");
     Handles& handles = own.nodes[node_name];
@@ -395,7 +390,7 @@ MSStatus MSModelUpdateWeights(MSModelHandle handle, MSTensorHandleArray weights)
     std::vector<const Border*> tensors;
     for (size_t i = 0; i < weights.handle_num; ++i) {
       given.push_back(find<Border>(weights.handle_list[i]));
-      if (!given.back()) return Status(kNullPointer, "weight " + std::to_string(i) + " is NULL or was freed");
+      if (!given.back()) return Status(kNullPointer, message({"weight ", i, " is NULL or was freed"}));
       tensors.push_back(given.back().get());
     }
     return model.session->update_weights(tensors);

@@ -11,7 +11,7 @@ namespace mycelia::lite {
 struct Model {
   std::atomic<bool> building{false};
   std::mutex settings;  // held by who reads or changes the configuration
-  Config config;
+  std::shared_ptr<Config> config;  // null: none
   std::shared_ptr<Workspace> workspace;  // shared with other models; null: the session's own
   std::atomic<bool> built{false};  // then these stay as they are
   std::unique_ptr<Session> session;
@@ -19,6 +19,7 @@ struct Model {
   std::mutex publishing;  // held by who makes or withdraws handles of tensors
   bool freed = false;  // its handle is: tensors get no handles any more, since those would keep it
   std::map<std::string, Handles> nodes;  // kept outputs, by node
+  std::string precision;  // how it computes
   std::map<std::string, std::string> info;
   std::vector<std::string> node_names, node_types;  // that a profile points to
 };

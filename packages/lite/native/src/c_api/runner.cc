@@ -9,7 +9,7 @@ namespace {
 struct RunnerObject {
   std::atomic<bool> building{false};
   std::mutex settings;  // held by who reads or changes the configuration
-  Config config;
+  std::shared_ptr<Config> config;  // null: none
   std::atomic<bool> ready{false};  // then these stay as they are
   Runner runner;
   Handles inputs, outputs;
@@ -45,7 +45,7 @@ MSStatus MSRunnerUpdateConfig(MSRunnerHandle handle, const char* section, const 
     if (Status status = check_config(section, key, value); !status) return status;
     const std::lock_guard<std::mutex> lock(runner->settings);
     if (runner->building || runner->ready) return Status(kParameterInvalid, "the runner is initialized already: a configuration comes before");
-    return runner->config[section][key] = value, Status();
+    return set_config(&runner->config, section, key, value), Status();
   });
 }
 
@@ -58,7 +58,7 @@ MSStatus MSRunnerInit(MSRunnerHandle handle, const char* model_path, MSContextHa
     const Turn turn(runner->building);
     if (!turn) return Status(kReentered, "the runner is just being initialized");
     if (runner->ready) return Status(kParameterInvalid, "the runner is initialized already: create another one");
-    Config config;
+    std::shared_ptr<const Config> config;
     {
       const std::lock_guard<std::mutex> lock(runner->settings);
       config = runner->config;

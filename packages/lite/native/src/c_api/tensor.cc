@@ -8,7 +8,7 @@ using namespace mycelia::lite;
 
 namespace {
 
-size_t bytes_of(const Type& type) {
+size_t bytes_if_closed(const Type& type) {
   const int64_t count = element_count(type.shape);
   return count < 0 ? 0 : static_cast<size_t>(count * item_bytes(type.dtype));
 }
@@ -36,8 +36,8 @@ T ask(MSTensorHandle handle, T otherwise, const Get& get) {
 Status retype(Border* tensor, Type type) {
   if (element_count(type.shape) < 0) return {kParameterInvalid, "the shape " + text_of(type) + " has a negative size or is too large"};
   if (tensor->reference) return tensor->type = std::move(type), tensor->data = nullptr, Status();
-  Memory memory(bytes_of(type));
-  if (!memory.data()) return {kMemory, "no memory for " + std::to_string(bytes_of(type)) + " bytes"};
+  Memory memory(bytes_if_closed(type));
+  if (!memory.data()) return {kMemory, "no memory for " + std::to_string(bytes_if_closed(type)) + " bytes"};
   std::memset(memory.data(), 0, memory.size());
   tensor->type = std::move(type);
   tensor->memory = std::move(memory);
@@ -184,5 +184,5 @@ int64_t MSTensorGetElementNum(MSTensorHandle handle) {
   return ask(handle, int64_t{0}, [](const Border& tensor) { return element_count(tensor.type.shape); });
 }
 size_t MSTensorGetDataSize(MSTensorHandle handle) {
-  return ask(handle, size_t{0}, [](const Border& tensor) { return bytes_of(tensor.type); });
+  return ask(handle, size_t{0}, [](const Border& tensor) { return bytes_if_closed(tensor.type); });
 }

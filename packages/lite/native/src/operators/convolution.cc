@@ -24,9 +24,9 @@ bool check_weights(Planner& p, const Type& image, const Weights& weights, int64_
   if (!weights.is_constant()) {
     p.fail(kNotSupported, "the weights must be a constant");
   } else if (w.rank() == 4 && element_count(w.shape) == 0) {
-    p.fail(kNotSupported, "weights " + text_of(w) + " without elements");
+    p.fail(kNotSupported, message({"weights ", text_of(w), " without elements"}));
   } else if (w.rank() != 4 || image.rank() != 4 || group < 1 || w.shape[0] % group) {
-    p.fail(kInferFailed, "weights " + text_of(w) + " do not fit images " + text_of(image) + " in " + std::to_string(group) + " groups");
+    p.fail(kInferFailed, message({"weights ", text_of(w), " do not fit images ", text_of(image), " in ", group, " groups"}));
   }
   return p.ok();
 }
@@ -34,7 +34,7 @@ bool check_weights(Planner& p, const Type& image, const Weights& weights, int64_
 // Fails unless images have the `channels` that the weights are for.
 bool check_channels(Planner& p, const Type& image, const Type& w, int64_t channels) {
   if (image.shape[3] != channels)
-    p.fail(kInferFailed, "weights " + text_of(w) + " for " + std::to_string(channels) + " channels do not fit images " + text_of(image));
+    p.fail(kInferFailed, message({"weights ", text_of(w), " for ", channels, " channels do not fit images ", text_of(image)}));
   return p.ok();
 }
 
@@ -47,7 +47,7 @@ int64_t algorithm_of(const Type& image, int64_t outputs, int64_t group, const Wi
 // Winograd's pack beside the direct form's panels, or the matrix [outputs, 9 * depth], one of which conv_last reads where
 // pixels must not be mixed.
 int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_t outputs) {
-  return p.once("winograd " + std::to_string(algorithm), direct, [&] {
+  return p.once(message({"winograd ", algorithm}), direct, [&] {
     const Type& from = p.type(direct);
     const Type out{from.dtype, {(algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6) * depth * padded(outputs) + kPackEnd}};
     const int weights = from.rank() == 2 ? direct : p.view(direct, {padded(outputs) / kPanel, 9 * depth, kPanel});
@@ -59,7 +59,7 @@ int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_
 int grouped_pack(Planner& p, int weight, int64_t algorithm, int64_t group) {
   const Type w = p.type(weight);
   const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
-  return p.once("conv " + std::to_string(group) + " " + std::to_string(algorithm), weight, [&] {
+  return p.once(message({"conv ", group, " ", algorithm}), weight, [&] {
     const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t size = algorithm == MYC_CONV_DEPTHWISE ? taps * padded(outputs) : group * taps * per_group * padded(outputs / group);
@@ -117,6 +117,7 @@ OPERATOR(Conv2DFusion) {
   const bool grouped = depthwise || group > 1, winograd = algorithm == MYC_CONV_WINOGRAD4 || algorithm == MYC_CONV_WINOGRAD6;
   if (winograd) ask_for_part("winograd");
   if (depthwise && windows.kernel[0] == 5) ask_for_part("depthwise5");
+  if (depthwise && windows.kernel[0] == 3 && windows.stride[1] == 2 && myc_cpu_depthwise_is_narrow(windows.size[1])) ask_for_part("depthwise_narrow");
   const bool as_rows = winograd && weight.lies_as_rows();
   const int direct = grouped ? -1 : as_rows ? p.view(weight.matrix(), {outputs, 9 * per_group}) : weight.panels(true);
   const int pack = grouped ? grouped_pack(p, weight.matrix(), algorithm, group) : winograd ? transformed(p, direct, algorithm, per_group, outputs) : direct;
@@ -144,7 +145,7 @@ OPERATOR(Conv2dTransposeFusion) {
   if (!check_weights(p, image, weights, group) || !check_channels(p, image, w, w.shape[0])) return;
   const int64_t per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
   if (!image.shape[1] || !image.shape[2]) {
-    p.fail(kNotSupported, "images " + text_of(image) + " without elements");
+    p.fail(kNotSupported, message({"images ", text_of(image), " without elements"}));
     return;
   }
   const int64_t outputs = per_group * group;
@@ -154,12 +155,12 @@ OPERATOR(Conv2dTransposeFusion) {
   read_pair(p, a.span<int64_t>(kConv2dTransposeFusion_dilation), "dilation", 1, 1, dilation);
   read_pair(p, a.span<int64_t>(kConv2dTransposeFusion_output_paddings), "output_paddings", 0, 0, more);
   const int8_t mode = a.get<int8_t>(kConv2dTransposeFusion_pad_mode);
-  if (mode < 0 || mode > 2) p.fail(kOperatorAttribute, "pad_mode " + std::to_string(mode) + " is unknown");
+  if (mode < 0 || mode > 2) p.fail(kOperatorAttribute, message({"pad_mode ", mode, " is unknown"}));
   if (mode == 0) read_pads(p, a.span<int64_t>(kConv2dTransposeFusion_pad_list), pad);
   for (int d = 0; d < 2 && p.ok(); ++d) {
     const int64_t n = image.shape[1 + d], span = (w.shape[1 + d] - 1) * dilation[d] + 1;
     if (n > kMostPositions / stride[d]) {
-      p.fail(kInferFailed, "the result of " + text_of(image) + " is too large");
+      p.fail(kInferFailed, message({"the result of ", text_of(image), " is too large"}));
       return;
     }
     const int64_t whole = (n - 1) * stride[d] + span;  // what all windows cover
@@ -171,12 +172,12 @@ OPERATOR(Conv2dTransposeFusion) {
       size[d] = whole - pad[d] - pad[2 + d] + more[d];
     }
     if (size[d] < 1 || (size[d] + pad[d] + pad[2 + d] - span) / stride[d] + 1 != n)
-      p.fail(kInferFailed, "a result of " + std::to_string(size[d]) + " positions is not what " + std::to_string(n) + " windows cover");
+      p.fail(kInferFailed, message({"a result of ", size[d], " positions is not what ", n, " windows cover"}));
   }
   if (!p.ok()) return;
   const bool depthwise = group > 1 && group == outputs && per_group == 1 && w.shape[0] == group;
   const int64_t algorithm = depthwise ? MYC_CONV_DEPTHWISE : MYC_CONV_DIRECT;
-  const int pack = p.once("transposed conv " + std::to_string(group), weight, [&] {
+  const int pack = p.once(message({"transposed conv ", group}), weight, [&] {
     const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t count = depthwise ? taps * padded(outputs) : taps * w.shape[0] * padded(per_group);

@@ -9,7 +9,7 @@ using namespace schema;
 
 void check_bias(Planner& p, int bias, int64_t channels) {
   if (bias >= 0 && p.type(bias).shape != std::vector<int64_t>{channels})
-    p.fail(kInferFailed, "the bias " + text_of(p.type(bias)) + " does not fit " + std::to_string(channels) + " channels");
+    p.fail(kInferFailed, message({"the bias ", text_of(p.type(bias)), " does not fit ", channels, " channels"}));
 }
 
 namespace {
@@ -19,7 +19,7 @@ int linear(Planner& p, int x, Weights& weight, bool transposed, int bias, int8_t
   const Type t = p.type(x), w = weight.type();
   const int64_t outputs = w.shape[transposed ? 0 : 1], depth = w.shape[transposed ? 1 : 0];
   if (t.rank() < 1 || t.shape.back() != depth)
-    return p.fail(kInferFailed, text_of(t) + " cannot be multiplied by " + text_of(w) + (transposed ? ", transposed" : ""));
+    return p.fail(kInferFailed, message({text_of(t), " cannot be multiplied by ", text_of(w), transposed ? ", transposed" : ""}));
   check_bias(p, bias, outputs);
   const int pack = weight.panels(transposed);
   Type out = t;
@@ -31,17 +31,17 @@ int linear(Planner& p, int x, Weights& weight, bool transposed, int bias, int8_t
 
 int product(Planner& p, int a, int b, bool transpose_a, bool transpose_b, int bias, int8_t activation) {
   const Type s = p.type(a), t = p.type(b);
-  if (s.rank() < 2 || t.rank() < 2) return p.fail(kNotSupported, "a product of " + text_of(s) + " and " + text_of(t));
+  if (s.rank() < 2 || t.rank() < 2) return p.fail(kNotSupported, message({"a product of ", text_of(s), " and ", text_of(t)}));
   const int64_t rows = s.shape[s.rank() - (transpose_a ? 1 : 2)], depth = s.shape[s.rank() - (transpose_a ? 2 : 1)];
   const int64_t columns = t.shape[t.rank() - (transpose_b ? 2 : 1)];
   if (t.shape[t.rank() - (transpose_b ? 1 : 2)] != depth)
-    return p.fail(kInferFailed, text_of(s) + " cannot be multiplied by " + text_of(t));
+    return p.fail(kInferFailed, message({text_of(s), " cannot be multiplied by ", text_of(t)}));
   Type out{s.dtype, {}};
   const int rank = std::max(s.rank(), t.rank());
   for (int i = 0; i < rank - 2; ++i) {
     const int at_s = i - (rank - s.rank()), at_t = i - (rank - t.rank());
     const int64_t m = at_s >= 0 ? s.shape[at_s] : 1, n = at_t >= 0 ? t.shape[at_t] : 1;
-    if (m != n && m != 1 && n != 1) return p.fail(kInferFailed, "batches of " + text_of(s) + " and " + text_of(t) + " do not agree");
+    if (m != n && m != 1 && n != 1) return p.fail(kInferFailed, message({"batches of ", text_of(s), " and ", text_of(t), " do not agree"}));
     out.shape.push_back(m == 1 ? n : m);
   }
   out.shape.push_back(rows);

@@ -25,7 +25,7 @@ int reduced(Planner& p, int x, int8_t mode, const myc_ints& axes, bool keep, con
     case kAll: return p.emit("all", {x}, myc_all_attrs{given, axes, keep}, out);
     case kNorm: return p.emit("l2_norm", {x}, myc_l2_norm_attrs{given, axes, keep}, out);
     case kSum: break;
-    default: return p.fail(kNotSupported, "mode " + std::to_string(mode) + " is unknown");
+    default: return p.fail(kNotSupported, message({"mode ", mode, " is unknown"}));
   }
   const myc_sum_attrs attributes{given, axes, keep, 0, 0};
   if (type.dtype != MYC_I32) return p.emit("sum", {x}, attributes, out);
@@ -43,20 +43,19 @@ OPERATOR(ReduceFusion) {
   if (given >= 0) axes = p.integers(given, "the axes");
   const bool to_end = a.get<uint8_t>(kReduceFusion_reduce_to_end), keep = a.get<uint8_t>(kReduceFusion_keep_dims);
   if (to_end) {
-    if (axes.size() != 1) p.fail(kOperatorAttribute, "reduce_to_end with " + std::to_string(axes.size()) + " axes");
+    if (axes.size() != 1) p.fail(kOperatorAttribute, message({"reduce_to_end with ", axes.size(), " axes"}));
     const int from = p.ok() ? axis_of(p, axes[0], type.rank()) : 0;
     axes.clear();
     for (int d = from; d < type.rank(); ++d) axes.push_back(d);
   }
-  std::vector<bool> gone = named_axes(p, axes, type.rank());
-  if (axes.empty()) gone.assign(type.shape.size(), true);
+  const std::vector<bool> gone = axes.empty() ? std::vector<bool>(type.shape.size(), true) : named_axes(p, axes, type.rank());
   if (!p.ok()) return;
   const int8_t mode = a.get<int8_t>(kReduceFusion_mode);
   Type out{type.dtype, {}};
   myc_ints named{};
   for (int d = 0; d < type.rank(); ++d) {
     if (gone[d]) named.v[named.n++] = d;
-    if (gone[d] && !type.shape[d] && (mode == kMax || mode == kMin)) p.fail(kInferFailed, "an extreme of no elements of " + text_of(type));
+    if (gone[d] && !type.shape[d] && (mode == kMax || mode == kMin)) p.fail(kInferFailed, message({"an extreme of no elements of ", text_of(type)}));
     if (!gone[d]) out.shape.push_back(type.shape[d]);
     if (gone[d] && keep) out.shape.push_back(1);
   }
@@ -73,8 +72,8 @@ void extreme_place(Planner& p, const char* op, int64_t axis, int64_t count, bool
   const int x = p.input(0);
   const Type type = p.type(x);
   const int at = axis_of(p, axis, type.rank());
-  if (p.ok() && !type.shape[at]) p.fail(kInferFailed, "an extreme of no elements of " + text_of(type));
-  if (p.ok() && count > type.shape[at]) p.fail(kOperatorAttribute, "top_k " + std::to_string(count) + " of " + text_of(type));
+  if (p.ok() && !type.shape[at]) p.fail(kInferFailed, message({"an extreme of no elements of ", text_of(type)}));
+  if (p.ok() && count > type.shape[at]) p.fail(kOperatorAttribute, message({"top_k ", count, " of ", text_of(type)}));
   if (!p.ok()) return;
   const bool both = p.node().outputs.size() == 2;
   if (count > 1 || values || both) {
@@ -117,7 +116,7 @@ OPERATOR(All) {  // along the axes named
   const std::vector<int64_t> axes = given >= 0 ? p.integers(given, "the axes") : std::vector<int64_t>();
   const std::vector<bool> gone = axes.empty() ? std::vector<bool>(type.shape.size(), true) : named_axes(p, axes, type.rank());
   const bool keep = p.node().attributes.get<int64_t>(kAll_keep_dims) != 0;
-  if (p.ok() && type.dtype != MYC_BOOL) p.fail(kNotSupported, "elements " + text_of(type));
+  if (p.ok() && type.dtype != MYC_BOOL) p.fail(kNotSupported, message({"elements ", text_of(type)}));
   if (!p.ok()) return;
   Type out{MYC_BOOL, {}};
   myc_ints named{};
@@ -134,7 +133,7 @@ OPERATOR(TopKFusion) {
   const std::vector<int64_t> k = p.integers(p.input(1), "k");
   Type out = p.type(x);
   const int axis = axis_of(p, a.get<int64_t>(kTopKFusion_axis), out.rank());
-  if (p.ok() && (k.size() != 1 || k[0] < 0 || k[0] > out.shape[axis])) p.fail(kOperatorAttribute, "k does not fit " + text_of(out));
+  if (p.ok() && (k.size() != 1 || k[0] < 0 || k[0] > out.shape[axis])) p.fail(kOperatorAttribute, message({"k does not fit ", text_of(out)}));
   if (!p.ok()) return;
   out.shape[axis] = k[0];
   const myc_topk_attrs attributes{k[0], axis, a.get<int64_t>(kTopKFusion_largest), a.get<uint8_t>(kTopKFusion_sorted, 1)};
@@ -147,7 +146,7 @@ OPERATOR(CumSum) {
   const int x = p.input(0);
   const std::vector<int64_t> given = p.integers(p.input(1), "the axis");
   const Type type = p.type(x);
-  if (p.ok() && given.size() != 1) p.fail(kOperatorAttribute, std::to_string(given.size()) + " axes");
+  if (p.ok() && given.size() != 1) p.fail(kOperatorAttribute, message({given.size(), " axes"}));
   const int axis = p.ok() ? axis_of(p, given[0], type.rank()) : 0;
   if (!p.ok()) return;
   const bool reverse = a.get<uint8_t>(kCumSum_reverse);

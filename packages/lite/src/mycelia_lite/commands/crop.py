@@ -33,6 +33,9 @@ def crop(
         ),
     ] = "",
     compiler: Annotated[str, typer.Option(help="The C++ compiler.")] = "c++",
+    exceptions: Annotated[
+        bool, typer.Option("--exceptions", help="Keep what catches exceptions, of delegates for example.")
+    ] = False,
 ) -> None:
     """Cut the static library down to the operators and data types of given models.
 
@@ -48,7 +51,7 @@ def crop(
     try:
         shapes = [parse_shapes(text) for text in inputShape or ()]
         sets = [name for name in instructionSets.split(",") if name]
-        made = run(models, outputFile, packageFile, shapes, sets, compiler)
+        made = run(models, outputFile, packageFile, shapes, sets, compiler, exceptions)
     except (CropError, ConversionError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None

@@ -24,6 +24,9 @@ double myc_cpu_conv_cycles(int32_t algorithm, const int64_t image[4], int64_t ch
 /* The one with the fewest. */
 int32_t myc_cpu_conv_algorithm(const int64_t image[4], int64_t channels, const int64_t pad[4], int32_t packs);
 
+/* Whether rows of a 3x3 depthwise convolution with stride 2 that have `width` positions go in blocks of 4, rather than of 7. */
+int32_t myc_cpu_depthwise_is_narrow(int64_t width);
+
 /* Thread pool (library mycelia_threadpool): the calling thread's context, made on first use and kept. */
 myc_context* myc_cpu_context(void);
 /* Threads that a kernel may use, the caller included; 0 or less = as many as the process has cores. */

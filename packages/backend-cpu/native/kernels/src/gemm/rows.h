@@ -81,13 +81,12 @@ struct Ahead {
   int64_t floats;
 };
 
-// `tiles` times kRows rows.  `columns` <= kVectors * kLanes are stored.  `b_vector`: floats between the two
-// vectors of B at one k.  `fetch_step`: bytes of memory to be fetched a k.
+// `tiles` times kRows rows of kVectors whole vectors.  `b_vector`: floats between the two vectors of B at one k.
+// `fetch_step`: bytes of memory to be fetched a k.
 template <int kRows, int kVectors>
 inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& rows, const Run* runs,
                                                  int64_t count, const float* b, int64_t b_vector,
-                                                 int64_t columns, const Finish& f, const char* fetch,
-                                                 int64_t fetch_step) {
+                                                 const Finish& f, const char* fetch, int64_t fetch_step) {
   // Eight chains of dependent additions keep two multiply-add units busy; small blocks take several k at
   // once.
   constexpr int kSets = kRows * kVectors >= 7 ? 1 : kRows * kVectors >= 4 ? 2 : 4;
@@ -97,7 +96,6 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
   float* c = rows.c;
   const float* residual = f.residual;
   const Activation activation = f.activation;
-  const bool whole = columns == kVectors * kLanes;
   for (int64_t t = 0; t < tiles; ++t) {
     // C and the residual were last touched long ago: fetch them while the sums run.  A residual doubles the
     // traffic, so that this comes too late: then it is the line that the next column block needs.
@@ -111,9 +109,6 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) __builtin_prefetch(c + c_row[i], 1);
     }
-    const auto lanes = [&](int v) __attribute__((always_inline)) {
-      return clamp<int64_t>(columns - v * kLanes, 0, kLanes);
-    };
     // Sums start from the bias: nothing is left to add behind them.
     f32v sums[kSets][kRows][kVectors];
 #pragma GCC unroll 4
@@ -121,8 +116,7 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         f32v first = {};
-        if (set == 0 && f.bias)
-          first = whole ? load(f.bias + v * kLanes) : load_partial(f.bias + v * kLanes, lanes(v));
+        if (set == 0 && f.bias) first = load(f.bias + v * kLanes);
 #pragma GCC unroll 12
         for (int i = 0; i < kRows; ++i) sums[set][i][v] = first;
       }
@@ -186,19 +180,10 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
       }
     }
     const auto add_rows = [&](const float* from) __attribute__((always_inline)) {
-      if (whole) {
 #pragma GCC unroll 12
-        for (int i = 0; i < kRows; ++i) {
+      for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) sum[i][v] += load(from + c_row[i] + v * kLanes);
-        }
-      } else {
-#pragma GCC unroll 12
-        for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v)
-            sum[i][v] += load_partial(from + c_row[i] + v * kLanes, lanes(v));
-        }
+        for (int v = 0; v < kVectors; ++v) sum[i][v] += load(from + c_row[i] + v * kLanes);
       }
     };
     if (f.add) add_rows(c);
@@ -211,20 +196,10 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
         for (int v = 0; v < kVectors; ++v) sum[i][v] = clip(sum[i][v], f32v{}, high);
       }
     }
-    if (whole) {
 #pragma GCC unroll 12
-      for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) store(c + c_row[i] + v * kLanes, sum[i][v]);
-      }
-    } else {
-#pragma GCC unroll 12
-      for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          if (lanes(v) > 0) store_partial(c + c_row[i] + v * kLanes, sum[i][v], lanes(v));
-        }
-      }
+      for (int v = 0; v < kVectors; ++v) store(c + c_row[i] + v * kLanes, sum[i][v]);
     }
     a_row += advance, c_row += advance;
     a += kRows * rows.a_step, c += kRows * rows.c_step;
@@ -232,11 +207,18 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
   }
 }
 
-using RowsMicro = void (*)(int64_t, const RowList&, const Run*, int64_t, const float*, int64_t, int64_t,
-                           const Finish&, const char*, int64_t);
+using RowsMicro = void (*)(int64_t, const RowList&, const Run*, int64_t, const float*, int64_t, const Finish&,
+                           const char*, int64_t);
 
-// The micro-kernel for `rows` in [1, kTileRows].
-template <int kVectors, int kRows = kTileRows>
+// The most rows for which tiles of one or two vectors have no strip.
+constexpr int most_rows(int vectors) {
+  int rows = kTileRows;
+  while (vectors == 2 && has_strips(rows, kTileColumns)) --rows;
+  return rows;
+}
+
+// The micro-kernel for `rows` in [1, most_rows(kVectors)].
+template <int kVectors, int kRows = most_rows(kVectors)>
 RowsMicro rows_micro_for(int64_t rows) {
   if constexpr (kRows == 1) {
     return rows_micro<1, kVectors>;
@@ -310,28 +292,71 @@ inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const 
 }
 #endif
 
+// `tiles` times `height` rows and blocks of columns; of tiles that have no strip, those fill their vectors.
+inline __attribute__((noinline)) void whole_tiles(int64_t tiles, int64_t height, const RowList& rows,
+                                                  const Run* runs, int64_t run_count, const PackedBlock& b,
+                                                  const Finish& f, const char* fetch, int64_t step) {
+#if MYC_STRIPS
+  // A strip fetches one line for four k.
+  if (has_strips(height, b.columns) && run_count > 0)
+    return run_strip(tiles, height, rows, runs, run_count, b, f, fetch, step);
+#endif
+  const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(height) : rows_micro_for<1>(height);
+  RowList at = rows;
+  Finish own = f;
+  for (int64_t q = 0; q < b.blocks; ++q, at.c += kTileColumns) {
+    micro(tiles, at, runs, run_count, b.b + q * b.b_block, b.b_vector, own, fetch, step);
+    if (own.bias) own.bias += kTileColumns;
+    if (own.residual) own.residual += kTileColumns;
+  }
+}
+
+// Tiles of one block whose columns do not fill its vectors: whole ones go to memory of their own, and from there those
+// that there are to C.
+inline __attribute__((noinline)) void cut_tiles(int64_t tiles, int64_t height, const RowList& rows, const Run* runs,
+                                                int64_t run_count, const PackedBlock& b, const Finish& f, int64_t k,
+                                                const char* fetch, int64_t step) {
+  alignas(64) float sums[kTileRows * kTileColumns], bias[kTileColumns] = {};
+  int64_t row[kTileRows];
+  for (int64_t i = 0; i < height; ++i) row[i] = i * kTileColumns;
+  if (f.bias) memcpy(bias, f.bias, b.columns * sizeof(float));
+  PackedBlock whole = b;
+  whole.columns = round_up(b.columns, int64_t{kLanes});
+  const f32v high = splat(f.activation == Activation::relu6 ? 6.0f : INFINITY);
+  const bool bounded = f.activation == Activation::relu || f.activation == Activation::relu6;
+  for (int64_t t = 0; t < tiles; ++t, fetch += k * step) {
+    const RowList here = rows.from(t * height);
+    whole_tiles(1, height, {here.a, sums, here.a_row, row, 0, 0}, runs, run_count, whole,
+                {false, bias, nullptr, Activation::none}, fetch, step);
+    for (int64_t i = 0; i < height; ++i) {
+      float* const to = here.c + here.c_row[i];
+      for (int64_t j = 0; j < b.columns; j += kLanes) {
+        const int64_t lanes = min<int64_t>(kLanes, b.columns - j);
+        f32v sum = load(sums + row[i] + j);
+        if (f.add) sum += load_partial(to + j, lanes);
+        if (f.residual) sum += load_partial(f.residual + (to - rows.c) + j, lanes);
+        if (bounded) sum = clip(sum, f32v{}, high);
+        store_partial(to + j, sum, lanes);
+      }
+    }
+  }
+}
+
 // `count` rows times blocks of columns, in tiles of nearly equal height: a tile of one row takes as long as one
 // of four. `step`: bytes of `fetch` to be fetched a k.
 inline void multiply_tiles(int64_t count, const RowList& rows, const Run* runs, int64_t run_count, const PackedBlock& b,
                            const Finish& f, int64_t k, const char* fetch, int64_t step) {
-  const int64_t tiles = ceil_div(count, kTileRows), height = count / tiles, taller = count % tiles;
+  const int64_t most = run_count > 0 ? kTileRows : most_rows(2);
+  const int64_t tiles = ceil_div(count, most), height = count / tiles, taller = count % tiles;
   const auto strip = [&](int64_t first, int64_t how_many, int64_t rows_each) __attribute__((always_inline)) {
     if (how_many == 0) return;
     const RowList part = rows.from(first);
     Finish own = f;
     if (f.residual) own.residual += first * rows.c_step;
-#if MYC_STRIPS
-    // A strip fetches one line for four k.
-    if (has_strips(rows_each, b.columns) && run_count > 0 && step <= 32) {
-      return run_strip(how_many, rows_each, part, runs, run_count, b, own, fetch, step);
-    }
-#endif
-    const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(rows_each) : rows_micro_for<1>(rows_each);
-    RowList at = part;
-    for (int64_t q = 0; q < b.blocks; ++q, at.c += kTileColumns) {
-      micro(how_many, at, runs, run_count, b.b + q * b.b_block, b.b_vector, b.columns, own, fetch, step);
-      if (own.bias) own.bias += kTileColumns;
-      if (own.residual) own.residual += kTileColumns;
+    if (b.columns % kLanes == 0 || (run_count > 0 && has_strips(rows_each, b.columns))) {
+      whole_tiles(how_many, rows_each, part, runs, run_count, b, own, fetch, step);
+    } else {
+      cut_tiles(how_many, rows_each, part, runs, run_count, b, own, k, fetch, step);
     }
   };
   strip(0, taller, height + 1);
@@ -346,14 +371,14 @@ inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, i
   int64_t k = 0;
   for (int64_t r = 0; r < run_count; ++r) k += runs[r].length;
   const int64_t all_tiles = ceil_div(count, kTileRows) * b.blocks;
-  const int64_t step = ahead.floats > 0 ? ahead.floats * 4 / (all_tiles * k + 1) + 1 : 0;
+  const int64_t step = ahead.floats > 0 ? min<int64_t>(ahead.floats * 4 / (all_tiles * k + 1) + 1, 32) : 0;
   const char* fetch = reinterpret_cast<const char*>(ahead.at);
   int64_t done = 0;  // rows
   Finish finish = f;
 #if MYC_STEPS
   // Several runs: wide tiles, and 4 or 5 rows that are left. From 8 rows on every tile sums up in the same order,
   // however rows and columns are cut. One long run gains nothing.
-  if (run_count > 1 && b.blocks % 2 == 0 && k <= kWideDepth && count >= 8 && step <= 32) {
+  if (run_count > 1 && b.blocks % 2 == 0 && k <= kWideDepth && count >= 8) {
     done = count - (count % kWideRows == 0 ? 0 : count % kWideRows + kWideRows);
     run_strip(done / kWideRows, kWideRows, rows, runs, run_count, b, f, fetch, step);
     fetch += done * b.blocks * k * step / kTileRows;

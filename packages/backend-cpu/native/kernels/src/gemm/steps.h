@@ -31,6 +31,12 @@ constexpr bool has_strips(int64_t rows, int64_t columns) { return has_steps(rows
 #else
 #define MYC_STEPS 0
 #define MYC_STRIPS 0
+
+namespace mycelia::MYC_ISA {
+
+constexpr bool has_strips(int64_t, int64_t) { return false; }
+
+}  // namespace mycelia::MYC_ISA
 #endif
 
 #endif  // MYCELIA_GEMM_STEPS_H_

@@ -224,7 +224,7 @@ class RegisterKernel {
   static Status RegKernel(const std::string& arch, const std::string& provider, DataType data_type, int type, const CreateKernel& creator) {
     if (type <= 0 || type >= lite::schema::kOpCount) return {kLiteParamInvalid, "there is no operator " + std::to_string(type)};
     if (provider.empty()) return {kLiteParamInvalid, "kernels for operators of the runtime need a provider"};
-    return Enter({arch, provider, data_type, lite::schema::kOpNames[type], creator});
+    return Enter({arch, provider, data_type, lite::schema::op_name(type), creator});
   }
   static Status RegCustomKernel(const std::string& arch, const std::string& provider, DataType data_type, const std::string& type,
                                 const CreateKernel& creator) {

@@ -2,6 +2,8 @@
 // Flops and bytes: as the convolution, but for blocks that overlap where the width is no multiple of theirs.
 #include "convolution/channels_last/depthwise_block.h"
 
+#include "mycelia/cpu.h"
+
 namespace mycelia::MYC_ISA {
 namespace {
 
@@ -11,7 +13,7 @@ BlockKernel block_kernel(const ConvLast& s, int64_t rows, bool narrow) {
   BlockKernel found;
   if constexpr (kDepthwiseBlocks) {
     const bool two = rows == 2;
-    if (narrow) return two ? blocks_of<3, 2, 2, kNarrow>() : blocks_of<3, 2, 1, kNarrow>();
+    if (narrow) return (void)MYC_PART(depthwise_narrow)(rows, &found), found;
     if (s.kernel[0] == 3) return two ? blocks_of<3, 2, 2, kWide>() : blocks_of<3, 2, 1, kWide>();
     (void)MYC_PART(depthwise5)(s.stride[0], rows, &found);  // left out, it finds none: positions go one by one
   }
@@ -87,8 +89,7 @@ bool depthwise_has_blocks(const ConvLast& s) {
 int64_t depthwise_block(const DepthwiseCall& call, int64_t p) {
   const ConvLast& s = call.s;
   const int64_t width = s.out[1];
-  const bool narrow =
-      s.kernel[1] == 3 && (width < kWide || 8 * round_up(width, kNarrow) < 7 * round_up(width, kWide));
+  const bool narrow = s.kernel[1] == 3 && myc_cpu_depthwise_is_narrow(width);
   const int64_t pixels = narrow ? kNarrow : kWide, columns = s.kernel[1] + s.stride[1] * (pixels - 1);
   const int64_t at = p + pixels > width && p + 1 < width ? width - pixels : p;  // some positions once more
   if (at < 0 || at + pixels > width) return p;

@@ -11,7 +11,7 @@
 
 namespace mycelia::MYC_ISA {
 
-constexpr int kWide = 7, kNarrow = 4;  // positions of a block in a row
+constexpr int kWide = 7, kNarrow = 4;  // positions of a block in a row, see myc_cpu_depthwise_is_narrow
 
 // sum += weight * base[kScale * index], index in bytes.  Left to itself a compiler computes every address in a
 // register, and runs out of them.
@@ -127,6 +127,9 @@ BlockKernel blocks_of() {
           kLeft,
           kRight};
 }
+
+// The narrow blocks of 3x3 with stride 2.  depthwise_narrow.cc
+KERNEL_PART(depthwise_narrow)(int64_t rows, BlockKernel* found);
 
 // The blocks of 5x5 with this stride, 1 or 2.  depthwise_block5.cc
 KERNEL_PART(depthwise5)(int64_t stride, int64_t rows, BlockKernel* found);

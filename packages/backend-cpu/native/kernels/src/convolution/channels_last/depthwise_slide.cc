@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kLineFloats = 16;            // of a cache line
 constexpr int64_t kWalk = 64, kShortWalk = 7;  // positions
 
-enum class Ending { plain, bounded, added };
+enum class Ending { plain, bounded, added, any };  // any: as the call says
 
 // Adds what kRows + 2 pixels of a column give to the sums of the positions whose last (e), middle (m) and first column
 // (n) they are; the latter start here with the bias.
@@ -87,6 +87,7 @@ __attribute__((noinline)) void walk(const DepthwiseCall& call, const float* cons
                                     int64_t begin, int64_t end, int64_t c, int64_t last) {
   const DepthwiseLanes& l = call.l;
   const int64_t y_row = call.y_row(), pad = call.s.pad[1];
+  const bool adds = call.residual != nullptr;
   const int64_t added = (call.residual - call.y) * static_cast<int64_t>(sizeof(float));
   int64_t x_step = x_pixel * static_cast<int64_t>(sizeof(float));
   int64_t y_step = l.pixel * static_cast<int64_t>(sizeof(float));
@@ -113,7 +114,7 @@ __attribute__((noinline)) void walk(const DepthwiseCall& call, const float* cons
       for (int i = 0; i < kRows; ++i) {
         float* p = bytes_behind(to[i], y_at);
         f32v v = e[i];
-        if (kEnding == Ending::added) v += column.get(bytes_behind(p, added));
+        if (kEnding == Ending::added || (kEnding == Ending::any && adds)) v += column.get(bytes_behind(p, added));
         if (kEnding != Ending::plain) v = l.bound(v);
         if (kWhole) {
           store(p, v);
@@ -151,18 +152,20 @@ template <int kRows>
 void walk_any(const DepthwiseCall& call, const float* const* x, int64_t x_pixel, int64_t shift, int64_t begin,
               int64_t end, int64_t c, int64_t last) {
   const int64_t whole = c + (last - c) / kLanes * kLanes;
-  const auto pick = [&](auto plain, auto bounded, auto added) {
-    return call.residual ? added : call.l.bounded ? bounded : plain;
-  };
   if (c < whole) {
-    pick(walk<kRows, true, Ending::plain>, walk<kRows, true, Ending::bounded>, walk<kRows, true, Ending::added>)(
-        call, x, x_pixel, shift, begin, end, c, whole);
+    if constexpr (kRows == 1) {  // the last row of some images
+      walk<kRows, true, Ending::any>(call, x, x_pixel, shift, begin, end, c, whole);
+    } else {
+      const auto run = call.residual    ? walk<kRows, true, Ending::added>
+                       : call.l.bounded ? walk<kRows, true, Ending::bounded>
+                                        : walk<kRows, true, Ending::plain>;
+      run(call, x, x_pixel, shift, begin, end, c, whole);
+    }
   }
   if (whole == last) return;
   const float* rest[kRows + 2];
   for (int r = 0; r < kRows + 2; ++r) rest[r] = x[r] + (whole - c);
-  pick(walk<kRows, false, Ending::plain>, walk<kRows, false, Ending::bounded>, walk<kRows, false, Ending::added>)(
-      call, rest, x_pixel, shift, begin, end, whole, last);
+  walk<kRows, false, Ending::any>(call, rest, x_pixel, shift, begin, end, whole, last);
 }
 
 template <int kRows>

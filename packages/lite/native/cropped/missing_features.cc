@@ -1,0 +1,75 @@
+// What a cropped library has in place of the features that its models do without (features.def): what speeds up does nothing,
+// what a model could need tells that it is not there. `mycelia-lite crop` compiles it with LITE_WITHOUT_...
+#include "execution.h"
+#include "kernels.h"
+#include "model_file.h"
+#include "plan.h"
+
+namespace mycelia::lite {
+
+namespace {
+
+[[maybe_unused]] Status left_out(const char* feature) {
+  return {kNotSupported, std::string("this library was cropped for models without ") + feature + ": crop it for this one, too"};
+}
+
+}  // namespace
+
+// Nobody crops a cropped library by running models on it.
+void ask_for_kernel(const std::string&, const char*) {}
+void ask_for_copies(const char*, const std::vector<uint8_t>&, int32_t, const std::vector<int64_t>&) {}
+void ask_for_part(const char*) {}
+std::string asked_kernels() { return ""; }
+
+#ifdef LITE_WITHOUT_CHAINS
+void Planner::join_chains() {}
+#endif
+
+#ifdef LITE_WITHOUT_CONTROL
+namespace {
+constexpr char kControl[] = "subgraphs, loops and shapes that follow from data";
+}
+Status resolve_calls(int, ModelFile*) { return left_out(kControl); }
+Status check_calls(ModelFile*) { return left_out(kControl); }
+Status Planner::resume(const Plan&, const std::vector<const uint8_t*>&, const std::vector<std::vector<Type>>&) { return left_out(kControl); }
+bool Planner::enter(Item*) { return false; }
+void Planner::leave(const Item&) {}
+void Planner::take_results(const Item&) {}
+bool Planner::is_tail() const { return false; }
+Status Execution::run_stages(std::shared_ptr<Stage>, size_t, int, const Sink&) { return left_out(kControl); }
+#endif
+
+#ifdef LITE_WITHOUT_OUTSIDE
+Status OutsideFiles::find(std::string_view, int64_t, int64_t, const uint8_t**, uint64_t*) {
+  return {kNotSupported, "lie in another file: " + left_out("such weights").text};
+}
+#endif
+
+#ifdef LITE_WITHOUT_PANELS
+Status read_panels(const FileNode&, ModelFile*, bool* found) { return *found = false, Status(); }
+int Planner::panels(size_t, Type*) { return -1; }
+int Planner::unpacked(uint32_t) { return fail(kNotSupported, left_out("packed weights").text); }
+#endif
+
+#ifdef LITE_WITHOUT_PARTS
+void Planner::write_parts_in_place() {}
+#endif
+
+#ifdef LITE_WITHOUT_SCALES
+std::shared_ptr<Scales> read_scales(const Table&, int32_t) { return nullptr; }
+Status find_scales(ModelFile*) { return {}; }
+int Planner::scaled(int, const Scales&, const Type&) { return fail(kNotSupported, left_out("quantized weights").text); }
+#endif
+
+#ifdef LITE_WITHOUT_STATES
+Status read_state(const FileNode&, bool, ModelFile*, bool* found) { return *found = false, Status(); }
+#endif
+
+#ifdef LITE_WITHOUT_WIDE
+int32_t Planner::wider(const char*, int32_t) const { return -1; }
+std::vector<int> Planner::emit_wide(const char*, const std::vector<int>&, const std::vector<uint8_t>&, const std::vector<Type>& outs, int32_t, int32_t) {
+  return std::vector<int>(outs.size());
+}
+#endif
+
+}  // namespace mycelia::lite
