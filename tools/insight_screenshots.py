@@ -41,6 +41,7 @@ PAGES = {
     "model-lineage": "#/model-traceback",
     "dataset-lineage": "#/data-traceback",
     "comparison": "#/compare-analysis/scalar",
+    "dashboard": of(ADAM, "training-dashboard"),
     "scalars": of(ADAM, "scalar", smoothing="0.6"),
     "not-finite": of("./lenet/diverges", "scalar"),
     "distributions": of(ADAM, "histogram"),
