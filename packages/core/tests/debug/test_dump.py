@@ -102,6 +102,20 @@ def test_targets_are_cells_and_primitives(tmp_path):
     assert set(kinds(dumped(tmp_path, net=net, dump_mode=2))) == {"ReLU"}
 
 
+def test_a_primitive_is_a_target(tmp_path):
+    class Plain(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.add = ops.Add()
+
+        def construct(self, x):
+            return ops.exp(self.add(x, x))
+
+    net = Plain()
+    ms.set_dump(net.add)
+    assert set(kinds(dumped(tmp_path, net=net, dump_mode=2))) == {"Add"}
+
+
 @pytest.mark.parametrize(("which", "expected"), [(1, {"input"}), (2, {"output"}), (0, {"input", "output"})])
 def test_inputs_and_outputs_are_chosen(tmp_path, which, expected):
     found = dumped(tmp_path, input_output=which)

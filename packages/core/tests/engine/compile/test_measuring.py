@@ -46,6 +46,21 @@ def test_what_is_fused_is_measured_as_it_is(found):
     assert [row.tolist() for row in found[0].nonfinite] == [[1, 1, 0]]
 
 
+def test_a_fused_operator_names_its_parts_with_their_lines(found):
+    @ms.jit
+    def f(x):
+        y = x * 2.0
+        return ops.log(y - 1.0)
+
+    with measuring.measuring(found.append):
+        f(Tensor(np.array([0.0, 0.5, 1.0], np.float32)))
+    (one,) = overflow.overflows(found[0])
+    assert [part.type for part in one.operator.parts] == ["Mul", "Sub", "Log"]
+    lines = [part.stack[0][1] for part in one.operator.parts]
+    assert lines[0] + 1 == lines[1] == lines[2]
+    assert "it is made of Default/Mul-op0 at" in str(one)
+
+
 def test_programs_that_are_built_meanwhile_and_those_of_loops_are_measured(found):
     @ms.jit
     def f(x):

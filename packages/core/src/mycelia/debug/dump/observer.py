@@ -56,7 +56,10 @@ class DumpObserver(Observer):
         if self.config.dump_mode == settings.DUMP_KERNELS:
             return self.config.kernels.matches(operator.type, operator.name)
         if self.config.dump_mode == settings.DUMP_TARGETS:
-            return isinstance(operator.origin, Origin) and bool(operator.origin.dumped)
+            origin = operator.origin
+            if not isinstance(origin, Origin):
+                return False
+            return bool(origin.dumped) or operator.type in origin.dumped_kinds
         return True
 
     # ---- what is seen

@@ -24,10 +24,11 @@ class Origin(Place):
     """A line of the user's code with the lines that called it and the scope of the Cells around it.
 
     `stack`: (file, line, function), the innermost first, this one included. `dumped`: what `set_dump` said of
-    the innermost Cell that it was called for, None if of none.
+    the innermost Cell that it was called for, None if of none; `dumped_kinds`: the primitives of the Cell
+    that it was called for, by name.
     """
 
-    __slots__ = ("dumped", "scope", "stack")
+    __slots__ = ("dumped", "dumped_kinds", "scope", "stack")
 
     def __init__(
         self,
@@ -35,12 +36,13 @@ class Origin(Place):
         scope: str = ROOT,
         dumped: bool | None = None,
         called: str = "",
+        dumped_kinds: tuple[str, ...] = (),
     ) -> None:
         super().__init__(*stack[0], called)
-        self.stack, self.scope, self.dumped = stack, scope, dumped
+        self.stack, self.scope, self.dumped, self.dumped_kinds = stack, scope, dumped, dumped_kinds
 
     def __reduce__(self) -> tuple:
-        return Origin, (self.stack, self.scope, self.dumped, self.called)
+        return Origin, (self.stack, self.scope, self.dumped, self.called, self.dumped_kinds)
 
     def of_gradient(self, kind: str) -> Origin:
         """The origin of what computes the gradient of an operator of type `kind` that comes from here."""
@@ -67,7 +69,7 @@ def origin(depth: int = 1) -> Origin | None:
         frame = frame.f_back
     if not stack:
         return None
-    return Origin(tuple(stack), scope_of(cells[::-1]), _dumped(cells))
+    return Origin(tuple(stack), scope_of(cells[::-1]), _dumped(cells), "", _dumped_kinds(cells))
 
 
 def calling_cells(frame: FrameType | None) -> list[Any]:
@@ -133,6 +135,13 @@ def _path(above: Any, below: Any, seen: set[int]) -> list[str]:
 
 def _named(name: str, cell: Any) -> str:
     return f"{name}-{type(cell).__name__}" if settings.get("reserve_class_name_in_scope") else name
+
+
+def _dumped_kinds(cells: list[Any]) -> tuple[str, ...]:
+    """The names of the primitives of the innermost Cell that are to be dumped: their calls leave no frame."""
+    held = vars(cells[0]).values() if cells else ()
+    attributes = ((p, getattr(p, "attrs", None)) for p in held)
+    return tuple(p.name for p, a in attributes if isinstance(a, dict) and a.get("dump") == "true")
 
 
 def _dumped(cells: list[Any]) -> bool | None:

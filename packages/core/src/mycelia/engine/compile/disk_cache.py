@@ -264,7 +264,9 @@ class _Writer:
         """Its lines, the innermost first, its scope and what `set_dump` said."""
         stack = place.stack if isinstance(place, Origin) else ((place.file, place.line, place.function),)
         lines = [[self.files.setdefault(file, len(self.files)), *rest] for file, *rest in stack]
-        return [lines, place.scope, place.dumped] if isinstance(place, Origin) else [lines]
+        if not isinstance(place, Origin):
+            return [lines]
+        return [lines, place.scope, place.dumped, list(place.dumped_kinds)]
 
     def use(self, value: Value, numbers: dict[Value, int]) -> int:
         """The number of a value; of a constant -1 - its row in the table."""
@@ -350,9 +352,11 @@ class _Reader:
         graph.outputs = [self.use(n, values) for n in outputs]
         return graph
 
-    def origin(self, lines: list, scope: str = "", dumped: bool | None = None) -> Place:
+    def origin(
+        self, lines: list, scope: str = "", dumped: bool | None = None, kinds: Sequence[str] = ()
+    ) -> Place:
         stack = tuple((self.files[file], line, function) for file, line, function in lines)
-        return Origin(stack, scope, dumped) if scope else Place(*stack[0])
+        return Origin(stack, scope, dumped, "", tuple(kinds)) if scope else Place(*stack[0])
 
     def use(self, number: int | None, values: list[Value]) -> Value | None:
         if number is None:

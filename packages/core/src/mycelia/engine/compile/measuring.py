@@ -60,6 +60,7 @@ def _rows(program: _C.Program) -> list[tuple[Operator, int]]:
         for node in program.nodes:
             rank = len(node.inputs[0].type.shape) if node.inputs and node.inputs[0] is not None else 0
             operator = names.operator(node.op, node.location, node.attrs, rank)
+            operator.parts = tuple(names.operator(p.op, p.location, p.attrs, rank) for p in node.parts)
             found += [(operator, slot) for slot in range(len(node.outputs))]
         _known_rows[program] = found
     return found

@@ -50,7 +50,14 @@ class Overflow:
         counts = (self.nan, "NaN"), (self.negative_inf, "-inf"), (self.positive_inf, "inf")
         what = ", ".join(f"{count} {name}" for count, name in counts if count)
         where = f" at {self.source[0]}" if self.operator.stack else ""
-        return f"{self.operator.name}, output {self.slot}: {what}{where}"
+        parts = [_with_line(part) for part in self.operator.parts]
+        made_of = f"; it is made of {', '.join(parts)}" if parts else ""
+        return f"{self.operator.name}, output {self.slot}: {what}{where}{made_of}"
+
+
+def _with_line(operator: Operator) -> str:
+    lines = [f" at {file}:{line}" for file, line, _ in operator.stack[:1]]
+    return operator.name + "".join(lines)
 
 
 def overflows(measured: measuring.Measured) -> list[Overflow]:

@@ -44,7 +44,7 @@ class Node:
     an optional parameter that is not given is None. `attrs` holds every attribute of the op's schema.
     """
 
-    __slots__ = ("op", "inputs", "attrs", "outputs", "location", "__weakref__")
+    __slots__ = ("op", "inputs", "attrs", "outputs", "location", "parts", "__weakref__")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Node:
         self.inputs = list(inputs)
         self.attrs = attrs
         self.location = location
+        self.parts: tuple[Node, ...] = ()  # what a pass made it of, in order, if that is more than one node
         self.outputs = [Value(t, producer=self) for t in output_types]
 
     @property
@@ -77,6 +78,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.op.name}, {len(self.inputs)} in, {len(self.outputs)} out)"
+
+
+def flat_parts(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """The nodes, those that were made of others taken apart."""
+    return tuple(part for node in nodes for part in (node.parts or (node,)))
 
 
 class Graph:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType
 from typing import Any as Object
 
-from mycelia.engine.ir.graph import Builder, Graph, Node, Value
+from mycelia.engine.ir.graph import Builder, Graph, Node, Value, flat_parts
 from mycelia.engine.ir.walk import users
 
 
@@ -89,6 +89,7 @@ class _Rewriter:
         self.before: dict[Node, list[Node]] = {}  # nodes to be placed in front of a node
         self.live = set(graph.nodes)
         self.applied = 0
+        self.matched: list[Node] = []  # of the present match, the root first
 
     def uses(self, value: Value) -> int:
         return len(self.users.get(value, ())) + self.results.get(value, 0)
@@ -113,6 +114,7 @@ class _Rewriter:
             return False
         if pattern.node:
             found[pattern.node] = node
+        self.matched.append(node)
         return pattern.any_inputs or all(
             self.match(p, v, found) for p, v in zip(pattern.operands, node.inputs)
         )
@@ -140,6 +142,7 @@ class _Rewriter:
 
     def apply(self, candidate: Rule, node: Node) -> list[Node] | None:
         found: dict[str, Object] = {}
+        self.matched = []
         if not self.match(candidate.pattern, node.outputs[0], found, root=True):
             return None
         build = Builder(self.graph, node.location)
@@ -153,6 +156,8 @@ class _Rewriter:
         for old, new in zip(node.outputs, replacements):
             if not old.type.accepts(new.type):
                 raise ValueError(f"rule {candidate.name} replaces {old.type} of {node!r} by {new.type}")
+        if len(self.matched) > 1 and build.added:
+            build.added[-1].parts = flat_parts(reversed(self.matched))
         self.before.setdefault(node, []).extend(build.added)
         touched = list(build.added)
         for added in build.added:

@@ -106,6 +106,7 @@ def copy_nodes(nodes: Sequence[Node], mapping: dict[Value, Value]) -> list[Node]
     for node in nodes:
         inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
         copy = Node(node.op, inputs, node.attrs, [v.type for v in node.outputs], node.location)
+        copy.parts = node.parts
         for old, new in zip(node.outputs, copy.outputs):
             new.name = old.name
             mapping[old] = new

@@ -23,10 +23,11 @@ class Operator:
     and a number; `origin`: the user's lines, None if it comes from none; `attrs`: the op's attributes.
     """
 
-    __slots__ = ("attrs", "name", "op", "origin", "type")
+    __slots__ = ("attrs", "name", "op", "origin", "parts", "type")
 
     def __init__(self, op: Any, name: str, origin: Place | None, attrs: dict[str, Any], kind: str) -> None:
         self.op, self.name, self.origin, self.attrs, self.type = op, name, origin, attrs, kind
+        self.parts: tuple[Operator, ...] = ()  # of a fused operator: what it was made of, in order
 
     @property
     def stack(self) -> tuple[tuple[str, int, str], ...]:

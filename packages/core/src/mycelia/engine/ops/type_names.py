@@ -63,7 +63,14 @@ _NAMES = {
     "unsorted_segment": "UnsortedSegmentSum",
     "while_loop": "While",
 }
-_CONVOLUTIONS = {"conv": "", "conv_input_grad": "BackpropInput", "conv_weight_grad": "BackpropFilter"}
+_CONVOLUTIONS = {
+    "conv": "",
+    "conv_input_grad": "BackpropInput",
+    "conv_weight_grad": "BackpropFilter",
+    "conv_last": "",  # the same with channels last
+    "conv_last_input_grad": "BackpropInput",
+    "conv_last_weight_grad": "BackpropFilter",
+}
 
 
 def type_name(op: Any, rank: int = 4) -> str:

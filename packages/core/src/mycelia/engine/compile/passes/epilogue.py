@@ -21,7 +21,7 @@ from mycelia.engine.backends.registry import LoadedBackend
 from mycelia.engine.base import errors
 from mycelia.engine.compile import hoist
 from mycelia.engine.compile.passes.selection import FOLD, is_off
-from mycelia.engine.ir.graph import Builder, Graph, Node, Value
+from mycelia.engine.ir.graph import Builder, Graph, Node, Value, flat_parts
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import users
 from mycelia.engine.ops.define import find
@@ -89,6 +89,7 @@ class _Epilogues:
         host, inputs, attrs = changed
         # It takes the place of `node`: there all it reads exists.
         new = Node(host.op, inputs, attrs, [v.type for v in node.outputs], host.location)
+        new.parts = flat_parts((host, node))
         self.gone.add(host)
         self.nodes.append(new)
         self.renamed[node.outputs[0]] = new.outputs[0]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from mycelia.engine.backends.registry import LoadedBackend
 from mycelia.engine.base import dtypes
-from mycelia.engine.ir.graph import Graph, Node, Value
+from mycelia.engine.ir.graph import Graph, Node, Value, flat_parts
 from mycelia.engine.ir.sizes import key_of
 from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
@@ -330,6 +330,7 @@ class _Writer:
             return None
         types: list[TensorType] = [v.type for v in outputs]
         node = Node(find("fused_map"), self.inputs, {"code": code}, types, self.group[-1].node.location)
+        node.parts = flat_parts(m.node for m in self.group)
         return node, outputs
 
     def is_needed(self, value: Value) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mycelia.engine.backends.registry import LoadedBackend
 from mycelia.engine.base import dtypes
-from mycelia.engine.ir.graph import Graph, Node, Value
+from mycelia.engine.ir.graph import Graph, Node, Value, flat_parts
 from mycelia.engine.ir.walk import substitute, users
 from mycelia.engine.ops.define import find
 from mycelia.engine.ops.elementwise.rectifiers import ABOVE_SIX
@@ -65,6 +65,7 @@ class _Found:
     ) -> None:
         """Puts a new node where `place` is; `results` are the values that its own stand for."""
         node = Node(find(op), inputs, attrs, [v.type for v in results], place.location)
+        node.parts = flat_parts(sorted({place, *gone}, key=self.place.__getitem__))
         self.forms[place] = node
         self.gone.update(gone)
         for old, new in zip(results, node.outputs, strict=True):

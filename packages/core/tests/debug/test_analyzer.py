@@ -1,0 +1,161 @@
+"""`DumpAnalyzer` over dumps of ours, of MindSpore's form, and of damaged folders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor, debug, nn, ops
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 3)
+
+    def construct(self, x):
+        return ops.log(ops.relu(self.fc(x)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    from mycelia.engine import observing
+
+    path = tmp_path_factory.mktemp("dump")
+    net = Net()
+    net.fc.weight.set_data(Tensor(np.ones((3, 4), np.float32)))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    observing.set_iteration(0)
+    try:
+        with debug.dump({"path": str(path), "saved_data": "full"}):
+            net(Tensor(np.ones((2, 4), np.float32)))
+            net(Tensor(-np.ones((2, 4), np.float32)))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    return path
+
+
+def test_nodes_are_found_by_name_and_by_line(folder):
+    dump = debug.DumpAnalyzer(folder)
+    assert dump.get_ranks() == [0] and dump.get_iterations() == [0, 1]
+    assert [n.kind for n in dump.select_nodes("default/", case_sensitive=False)] == ["Dense", "ReLU", "Log"]
+    assert [n.name for n in dump.select_nodes(r"op\d$", use_regex=True)][-1] == "Default/Log-op0"
+    assert len(dump.select_nodes("ops.log(ops.relu", select_by="code_stack")) == 3
+    assert dump.select_nodes("Default/", ranks=[1]) == []
+    with pytest.raises(ValueError, match="select_by"):
+        dump.select_nodes("x", select_by="line")
+    with pytest.raises(ValueError, match="regular expression"):
+        dump.select_nodes("(", use_regex=True)
+
+
+def test_nodes_know_their_neighbours(folder):
+    dump = debug.DumpAnalyzer(folder)
+    (relu,) = dump.select_nodes("ReLU")
+    assert [n.kind for n in dump.get_input_nodes(relu)] == ["Dense"]
+    assert [n.kind for n in dump.get_output_nodes(relu)] == ["Log"]
+    assert [n.kind for n in dump.list_affected_nodes(relu.get_output_tensors()[0])] == ["Log"]
+    (dense,) = dump.select_nodes("Dense")
+    assert [n.name for n in dump.get_input_nodes(dense)] == ["inputs0", "fc.weight", "fc.bias"]
+
+
+def test_tensors_have_values_and_statistics(folder):
+    (tensor,) = debug.DumpAnalyzer(folder).select_tensors("ReLU", iterations=[1])
+    assert tensor.value().tolist() == np.zeros((2, 3)).tolist() and tensor.rank == 0
+    assert (tensor.statistics().zero, tensor.statistics().max) == (6, 0.0)
+
+
+def test_what_is_not_finite_is_traced_to_its_birth(folder):
+    dump = debug.DumpAnalyzer(folder)
+    (found,) = dump.trace_nonfinite()
+    assert (found["op_full_name"], found["kind"], found["count"]) == ("Default/Log-op0", "-inf", 6)
+    assert found["iteration"] == 1 and found["born"] and "ops.log" in found["source"][0]
+    assert dump.trace_nonfinite(iteration=0) == []
+
+
+def test_watchpoints_hit_with_details(folder):
+    dump = debug.DumpAnalyzer(folder)
+    tensors = dump.select_tensors("Dense-op0")
+    point = debug.Watchpoint(tensors, debug.TensorTooLargeCondition(max_gt=3.0))
+    (hit,) = dump.check_watchpoints([point])
+    assert hit.tensor.iteration == 0 and hit.error_code == 0 and hit.error_msg == []
+    assert hit.get_threshold() == {"max_gt": 3.0}
+    expected = "The setting for watchpoint is max_gt = 3.0. The actual value of the tensor is max_gt = "
+    assert hit.get_hit_detail().startswith(expected)
+    logs = dump.select_tensors("Log")
+    (hit,) = dump.check_watchpoints([debug.Watchpoint(logs, debug.TensorOverflowCondition())])
+    assert hit.tensor.iteration == 1
+    (hit,) = dump.check_watchpoints([debug.Watchpoint(logs, debug.TensorTooSmallCondition(max_lt=-9.0))])
+    assert hit.error_code == 2 and hit.error_msg == ["the tensor has infinities"]
+
+
+def test_unchanged_weights_need_the_step_before(folder):
+    dump = debug.DumpAnalyzer(folder)
+    weights = dump.select_tensors("fc.weight")
+    found = dump.check_watchpoints([debug.Watchpoint(weights, debug.TensorUnchangedCondition())])
+    assert [(h.tensor.iteration, h.error_code) for h in found] == [(0, 4), (1, 0)]
+
+
+def test_statistics_are_summed_up(folder, tmp_path):
+    dump = debug.DumpAnalyzer(folder)
+    rows = dump.select_tensor_statistics(iterations=[1])
+    assert {r["op_type"] for r in rows} == {"Parameter", "Dense", "ReLU", "Log"}
+    text = dump.summary_statistics(rows, overflow_value=2.0, out_path=tmp_path).read_text()
+    assert "beyond 2" in text.splitlines()[0] and len(text.splitlines()) == len(rows) + 1
+
+
+def test_graphs_can_be_exported(folder, tmp_path):
+    made = debug.DumpAnalyzer(folder).export_graphs(tmp_path)
+    assert any(p.suffix == ".ir" for p in made) and all(p.exists() for p in made)
+
+
+def test_a_dump_without_dtypes_in_names_is_read(folder, tmp_path):
+    """MindSpore 2.0: the last part of the scope, no dtype."""
+    step = tmp_path / "rank_0/Net/0/0"
+    step.mkdir(parents=True)
+    np.save(step / "Log.Log-op3.0.0.1700000000000001.input.0.DefaultFormat.npy", np.zeros(3, np.float32))
+    made = np.full(3, -np.inf, np.float32)
+    np.save(step / "Log.Log-op3.0.0.1700000000000002.output.0.DefaultFormat.npy", made)
+    name = "Parameter.conv1.weight.0.0.1700000000000000.output.0.DefaultFormat.npy"
+    np.save(step / name, np.ones(2, np.float32))
+    dump = debug.DumpAnalyzer(tmp_path)
+    (found,) = dump.trace_nonfinite()
+    assert (found["op_full_name"], found["kind"], found["born"]) == ("Log-op3", "-inf", True)
+    assert [t.value().tolist() for t in dump.select_tensors("conv1.weight")] == [[1, 1]]
+
+
+def test_a_truncated_array_is_an_error_that_names_the_file(tmp_path):
+    step = tmp_path / "rank_0/Net/0/0"
+    step.mkdir(parents=True)
+    path = step / "Log.Default_Log-op0.0.0.1700000000000002.output.0.DefaultFormat.Float32.npy"
+    np.save(path, np.zeros(300, np.float32))
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ValueError, match="Default_Log-op0"):
+        debug.DumpAnalyzer(tmp_path).trace_nonfinite()
+
+
+def test_names_that_are_no_dump_and_pickles_are_not_read(tmp_path):
+    step = tmp_path / "rank_0/Net/0/0"
+    step.mkdir(parents=True)
+    name = "Log.x.0.0.1700000000000002.output.0.DefaultFormat.Float32.npy"
+    np.save(step / name, np.array([{}]), allow_pickle=True)
+    (step / "notes.txt").write_text("hello")
+    with pytest.raises(ValueError, match="cannot be read"):
+        debug.DumpAnalyzer(tmp_path).trace_nonfinite()
+
+
+def test_statistics_without_counts_say_what_to_dump(tmp_path):
+    net = Net()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        with debug.dump({"path": str(tmp_path), "saved_data": "statistic"}):
+            net(Tensor(np.ones((2, 4), np.float32)))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    with pytest.raises(ValueError, match="nan count"):
+        debug.DumpAnalyzer(tmp_path).trace_nonfinite()
+
+
+def test_a_folder_without_a_dump_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="holds no dump"):
+        debug.DumpAnalyzer(tmp_path)
