@@ -1,4 +1,4 @@
-"""The example of docs/debugging.md finds what was planted in it, and so does the command on what it leaves."""
+"""The example of docs/debugging.md finds what was planted in it; so does the command on what it leaves."""
 
 from __future__ import annotations
 
