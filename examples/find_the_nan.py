@@ -1,8 +1,8 @@
 """The loss is NaN: which operator made it, and on which line?
 
 A network whose normalization divides by a spread that may be zero trains well until a batch with a constant
-row comes. All that shows then is a loss of nan. This program trains it with a dump of the last steps, then asks
-the dump, as `mycelia-debug FOLDER` does.
+row comes. All that shows then is a loss of nan. This program trains it with a dump of the last steps, then
+asks the dump, as `mycelia-debug FOLDER` does.
 
 usage: find_the_nan.py [--output DIRECTORY]
 """
