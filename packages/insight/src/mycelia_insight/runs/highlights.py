@@ -6,6 +6,7 @@ import math
 import re
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.lineages import Lineage
@@ -98,5 +99,6 @@ def _is_evaluated(tag: Tag) -> bool:
     return _EVALUATED.search(tag.name.lower()) is not None
 
 
+@lru_cache(maxsize=10_000)  # many runs have the same tags
 def _has_word(expression: re.Pattern, name: str) -> bool:
     return any(expression.fullmatch(word) for word in re.split(r"[^a-z0-9]+", name.lower()))
