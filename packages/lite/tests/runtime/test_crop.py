@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,8 @@ PARALLEL = PROGRAM.replace(
   if (!context->SetThreadAffinity(1)) return 5;
   if (!model.Build(argv[1], kMindIR_Lite, context))""",
 )
+
+THROWING = PROGRAM.replace("&outputs)", "&outputs, [](auto&, auto&, auto&) -> bool { throw 1; })")
 
 
 def linked(folder, name, library, source=PROGRAM):
@@ -252,6 +255,16 @@ def test_parts_that_are_left_out_give_an_error_or_the_same_numbers(with_parts, t
     model, x, expected = with_parts["winograd"]
     done, _ = answer_of(program, model, x, expected.shape)
     assert done.returncode and b"kernel conv_pack does not take this case" in done.stderr
+
+
+def test_exceptions_are_caught_where_that_is_asked_for(cropped, tmp_path):
+    _, model, without = cropped
+    made = crop([model], str(tmp_path / "with.a"), exceptions=True)
+    x = np.zeros(SHAPE["x"], np.float32)
+    done, _ = answer_of(linked(tmp_path, "with", made.path, THROWING), model, x, [6, 10])
+    assert done.returncode == 3 and b"ended the run" in done.stderr
+    done, _ = answer_of(linked(tmp_path, "without", without.path, THROWING), model, x, [6, 10])
+    assert done.returncode == -signal.SIGABRT  # nothing goes on with what was thrown
 
 
 def test_one_instruction_set_is_smaller_still(cropped):
