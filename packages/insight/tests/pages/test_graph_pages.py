@@ -47,6 +47,22 @@ def test_scopes_unfold_and_fold(page):
     until(driver, lambda: names(driver) == {"Default", "Gradients", "output"})
 
 
+def test_gradients_and_the_optimizer_can_be_left_out(page):
+    driver = page(REAL)
+    until(driver, lambda: "Gradients" in names(driver))
+    by(driver, "graph-optimize")[0].click()
+    # What is left lies in one scope, which opens by itself.
+    until(driver, lambda: "Default/network-WithLossCell" in names(driver))
+    assert not any("Gradients" in name or "optimizer" in name for name in names(driver))
+    by(driver, "graph-search")[0].send_keys("Conv2DBackprop")
+    until(driver, lambda: "0 found" in driver.find_element(By.TAG_NAME, "aside").text)
+    driver = page(driver.current_url[driver.current_url.index("#") :])
+    until(driver, lambda: "Default" in names(driver))
+    assert by(driver, "graph-optimize")[0].is_selected() and "Gradients" not in names(driver)
+    by(driver, "graph-optimize")[0].click()
+    until(driver, lambda: "Gradients" in names(driver))
+
+
 def test_search_leads_to_a_node_and_its_inputs(page):
     driver = page(REAL)
     until(driver, lambda: by(driver, "graph-node"))
