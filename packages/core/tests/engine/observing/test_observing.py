@@ -249,6 +249,16 @@ def test_eager_steps_end_with_the_optimizer(watched):
     assert observer.names()[-1] == "Default/Exp-op0"
 
 
+def test_eager_steps_that_nobody_wants_count():
+    step, observer = training(), Keeps(1, 3)
+    observing.set_iteration(0)
+    with observing.watch_calls(observer):
+        for batch in batches(5):
+            step(*batch)
+    assert [iteration for iteration, _ in observer.runs] == [1, 3]
+    assert observer.names().count("Default/network-WithLossCell/_backbone-Net/relu-ReLU/ReLU-op0") == 2
+
+
 def test_calls_of_other_threads_are_not_seen():
     import threading
 

@@ -50,17 +50,7 @@ class EagerCalls:
         run = self.run or self.begin()
         self.is_inside = True
         try:
-            if not self.watching:
-                return op._execute(inputs, attrs)
-            tensors = flat(inputs)
-            rank = tensors[0].ndim if tensors and isinstance(tensors[0], Tensor) else 0
-            place = _C.gradient_origin() or origin(2)
-            canonical = op.definition.canonical_attrs(attrs)
-            operator = self.names.operator(op, place, canonical, rank)
-            result = observed_call(
-                self.watching, run, operator, op, inputs, lambda: op._execute(inputs, attrs)
-            )
-            self.remember(op, place, rank, result)
+            result = self.call(run, op, inputs, attrs) if self.watching else op._execute(inputs, attrs)
         except BaseException as error:
             self.end_step(error)
             raise
@@ -68,6 +58,16 @@ class EagerCalls:
             self.is_inside = False
         if op.definition.updates and any(name in _GRADIENTS for name in op.definition.param_names):
             self.optimizer = id(cells[0]) if cells else None
+        return result
+
+    def call(self, run: Run, op: Any, inputs: tuple, attrs: tuple) -> Any:
+        tensors = flat(inputs)
+        rank = tensors[0].ndim if tensors and isinstance(tensors[0], Tensor) else 0
+        place = _C.gradient_origin() or origin(3)
+        canonical = op.definition.canonical_attrs(attrs)
+        operator = self.names.operator(op, place, canonical, rank)
+        result = observed_call(self.watching, run, operator, op, inputs, lambda: op._execute(inputs, attrs))
+        self.remember(op, place, rank, result)
         return result
 
     @staticmethod
