@@ -29,7 +29,7 @@ _TOPICS = (
 )  # fmt: skip
 
 
-def routes(library: Library, extensions: Extensions) -> Sequence[BaseRoute]:
+def routes(library: Library, extensions: Extensions | None = None) -> Sequence[BaseRoute]:
     """Routes below `/api/v1`."""
     table = Table("Mycelia Insight")
 
@@ -40,5 +40,6 @@ def routes(library: Library, extensions: Extensions) -> Sequence[BaseRoute]:
 
     for topic in _TOPICS:
         topic.add(table, library)
-    extensions.add(table)
+    if extensions is not None:
+        extensions.add(table)
     return table.routes
