@@ -73,3 +73,14 @@ def process_is_left_as_found():
     assert "mindspore" not in sys.modules, "compatibility mode stays on"
     assert sys.modules["__main__"] is main and sys.argv is arguments, "a script took the process over"
     assert os.getcwd() == folder, "the working directory has changed"
+
+
+@pytest.fixture
+def caplog(caplog):
+    """pytest's, which core's messages reach: its loggers do not hand them on once they have been set up."""
+    from mycelia import log
+
+    ours = log.logger()
+    before, ours.propagate = ours.propagate, True
+    yield caplog
+    ours.propagate = before

@@ -372,3 +372,18 @@ def test_outputs_without_elements_are_left_out(tmp_path):
             return x[0:0] + 1.0
 
     assert not [p for p in dumped(tmp_path, net=Plain()) if p.name.startswith("Add") and ".output." in p.name]
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [("sample_mode", 1), ("stat_calc_mode", "device"), ("device_stat_precision_mode", "low")],
+)
+def test_a_field_that_nothing_follows_is_told_of(tmp_path, monkeypatch, field, value):
+    told = []
+    monkeypatch.setattr("mycelia.engine.base.ignored.tell", lambda *what: told.append(what))
+    common = {"path": str(tmp_path)}
+    for given in (value, {"sample_mode": 0, "stat_calc_mode": "host"}.get(field, "high")):
+        settings = {"common_dump_settings": common, "e2e_dump_settings": {"enable": True, field: given}}
+        with debug.dump(settings):
+            pass
+    assert [what[1] for what in told] == [f"e2e_dump_settings.{field}"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mycelia.engine.base import config, errors, log
+from mycelia.engine.base import config, errors, ignored, log
 
 DUMP_ALL, DUMP_KERNELS, DUMP_TARGETS = 0, 1, 2  # dump_mode
 BOTH, INPUTS, OUTPUTS = 0, 1, 2  # input_output
@@ -155,6 +155,9 @@ def parse(content: Any, text: str = "") -> DumpConfig:
             "one of 'e2e_dump_settings' and 'async_dump_settings' must have 'enable': true, but none has",
         )
     _flag(e2e, "trans_flag", True, "e2e_dump_settings.trans_flag")
+    for name, (usual, missing) in _WITHOUT_EFFECT.items():
+        if e2e.get(name, usual) != usual:
+            ignored.tell("dump_config", f"e2e_dump_settings.{name}", e2e[name], missing)
     found = _common(common, text or json.dumps(content))
     if not synchronous:
         found = _replace(found, asynchronous=True)
@@ -336,4 +339,10 @@ _E2E = {
     "device_stat_precision_mode", "enable", "sample_mode", "sample_num", "save_kernel_args", "stat_calc_mode",
     "trans_flag",
 }  # fmt: skip
+#: Fields that nothing follows: the usual value, and what does not happen with another.
+_WITHOUT_EFFECT = {
+    "sample_mode": (0, "tensors are written whole, and statistics are of all elements"),
+    "stat_calc_mode": ("host", "statistics are taken where the dump finds the tensor"),
+    "device_stat_precision_mode": ("high", "statistics are taken in float64"),
+}
 _ASYNC = {"enable", "file_format", "op_debug_mode"}
