@@ -1,8 +1,7 @@
 """Debugging of values: dumps of every operator's tensors, reading them, and finding where a NaN was born.
 
 `dump` writes what runs in a block, as ``MINDSPORE_DUMP_CONFIG=data_dump.json`` does for a whole process; the
-command
-``mycelia-debug DIR`` and `DumpAnalyzer` read it. What watches operators while they run is
+command ``mycelia-debug DIR`` and `DumpAnalyzer` read it. What watches operators while they run is
 `mycelia.engine.observing`.
 """
 

@@ -319,8 +319,7 @@ class DumpAnalyzer:
         out_path: str | os.PathLike = "./",
     ) -> Path:
         """Write a table, ``statistics_summary.csv``: per tensor how many iterations had NaN, infinities or
-        values beyond
-        `overflow_value`, and the extremes over all.
+        values beyond `overflow_value`, and the extremes over all.
         """
         groups: dict[tuple, list[dict[str, Any]]] = {}
         for row in statistics:

@@ -13,8 +13,7 @@ from mycelia.engine.tensors.tensor import Tensor
 
 class Statistics(NamedTuple):
     """Extremes, mean and norm are of the finite elements, NaN if there are none; complex numbers count by
-    their
-    absolute values. `negative` and `positive` count elements below and above zero, infinities included.
+    their absolute values. `negative` and `positive` count elements below and above zero, infinities included.
     """
 
     count: int

@@ -17,9 +17,9 @@ TENSOR, WEIGHT, GRADIENT, ACTIVATION = "tensor", "weight", "gradient", "activati
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A bound of a condition. `default` None: not set unless given. `support`: it says what another
-    measures, and is
-    no bound by itself. `hidden`: pages do not show it. `low`, `high`: which values it takes, both included.
+    """A bound of a condition. `default` None: not set unless given. `support`: it says what another measures,
+    and is no bound by itself. `hidden`: pages do not show it. `low`, `high`: which values it takes, both ends
+    included.
     """
 
     name: str

@@ -1,8 +1,7 @@
 """Whether a tensor hits a watch condition.
 
 Comparisons are strict but for `_ge`; ranges include both ends. Several parameters are alternatives. Numbers
-are
-taken over the whole tensor: where it has NaN or infinities, every condition but those about them tells an
+are taken over the whole tensor: where it has NaN or infinities, every condition but those about them tells an
 error instead of a hit.
 """
 

@@ -71,10 +71,9 @@ class Kernels:
 class DumpConfig:
     """What is dumped, and where to. `text` is the file that says so, copied into the dump.
 
-    `iterations`: ranges with both ends, None for all. `last_steps`: N > 0 keeps the last N steps in memory
-    and
-    writes them on trouble only, an operator that raises or a value that is not finite; `conditions` likewise,
-    when one is hit. `signal`: a step is dumped after each such signal, and no other.
+    `iterations`: ranges with both ends, None for all. `last_steps`: N > 0 keeps the last N steps in memory,
+    and writes them on trouble only, an operator that raises or a value that is not finite; `conditions`
+    likewise, when one is hit. `signal`: a step is dumped after each such signal, and no other.
     """
 
     path: str

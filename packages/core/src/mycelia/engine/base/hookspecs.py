@@ -69,10 +69,9 @@ def mycelia_dataset_cache(config):
 
 @hookspec
 def mycelia_begin(compiling):
-    """Called once before the first function is compiled (`compiling`), and once when the first eager
-    operator of the
-    process runs: for those who watch from the beginning. What it raises leaves the call, and it is asked
-    again.
+    """Called once before the first function is compiled (`compiling`), and once when the first eager operator
+    of the process runs: for those who watch from the beginning. What it raises leaves the call, and it is
+    asked again.
     """
 
 

@@ -2,11 +2,9 @@
 
 An `Observer` is told of each `Run` of a compiled function, an iteration, before it begins. If it asks for the
 values, the run goes through the graph operator by operator, each as the code has it, whatever the compiler
-would
-join: `seen` gets an `Operator`, with type, full name, origin in the user's code, and its tensors. Eager
-calls of a
-thread come to those who `watch` it, in runs of their own. While nobody watches, a compiled call reads one
-list, and an eager call does nothing at all.
+would join: `seen` gets an `Operator`, with type, full name, origin in the user's code, and its tensors. Eager
+calls of a thread come to those who `watch` it, in runs of their own. While nobody watches, a compiled call
+reads one list, and an eager call does nothing at all.
 """
 
 from mycelia.engine.observing.eager import watch_calls
