@@ -68,7 +68,7 @@ def test_the_graph_of_a_compiled_training_is_recorded_once(tmp_path):
     read = [_text(v, 1) for node in nodes for n, v in fields(node) if n == 1] + [_text(output, 1)]
     assert set(read) <= names
     scopes = {_text(node, 4) for node in nodes}
-    assert "Default/Net.construct" in scopes
+    assert "Default/network-WithLossCell/_backbone-Net/fc-Dense" in scopes
 
 
 def test_each_node_says_where_it_is_and_what_it_gives(tmp_path):

@@ -57,7 +57,9 @@ std::vector<int> Planner::emit_wide(const char* op, const std::vector<int>& inpu
   const bool turn = narrow == MYC_U64 && by_order(op);
   const auto turned = [&](int value) {
     const int64_t high = INT64_MIN;
-    return turn ? emit("bitwise_xor", {value, made_constant({MYC_I64, {}}, &high)}, type(value)) : value;
+    if (!turn) return value;
+    const int bit = made_constant({MYC_I64, {}}, &high);  // first: it moves what `type` refers to
+    return emit("bitwise_xor", {value, bit}, type(value));
   };
   std::vector<int> widened = inputs;
   for (int& value : widened)

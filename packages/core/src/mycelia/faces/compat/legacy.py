@@ -239,6 +239,17 @@ def zeros_like_batch(types, shapes, batch_expand_num: int = 1) -> list[Tensor]:
     return [ops.zeros(size, dtype) for size, dtype in zip(sizes, types)]
 
 
+def histogram_bins(count: int) -> int:
+    """How many buckets MindSpore's summaries give a histogram of `count` finite values."""
+    if count == 0:
+        return 1
+    if count <= 5:
+        return 2
+    if count <= 10:
+        return 3
+    return count // 10 + 1 if count <= 880 else 90
+
+
 _KIND = re.compile(r"(?P<name>.*)\[:(?P<kind>\w+)\]$")
 
 

@@ -294,7 +294,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "_cache_summary_tensor_data": "compat.legacy:cache_summary_data",
         "_CheckpointManager": "compat.legacy:CheckpointManager",
         "_construct_tensor_list": "compat.legacy:zeros_like_batch",
-        "_calc_histogram_bins": "train.summary.values:bucket_count",
+        "_calc_histogram_bins": "compat.legacy:histogram_bins",
         "_DEFAULT_EXPORT_OPTIONS": "train.summary.summary_record:EXPORT_OPTIONS",
         "Parameter": ".:Parameter", "load": "io:load", "export": "io:export",
         "set_cur_net": "compat.legacy:set_current_net", "_config_level": "compat.internals:amp_levels",

@@ -238,7 +238,7 @@ def _halves_of(
     graph: FileGraph, first: int, second: int, one: FileNode | None, other: FileNode | None
 ) -> tuple[int, int] | None:
     """(x, axis) if two tensors are the halves of x along an axis, in their order."""
-    if one is None or other is None or one.inputs[0] != other.inputs[0]:
+    if one is None or other is None or not one.inputs or one.inputs[:1] != other.inputs[:1]:
         return None
     x = one.inputs[0]
     whole = graph.shape(x)
