@@ -115,6 +115,22 @@ def test_large_bodies_mean_what_small_ones_mean(instances, space, damage):
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        "[0.0, 1e2501]",
+        "[[0.0, 1e400], []]",
+        "[[1e309, 2.0]]",
+        "[1, -1e999]",
+        f"[{'9' * 400}]",
+        "[1e30, 1e99]",
+    ],
+)
+def test_numbers_that_no_double_holds_are_no_json_in_large_bodies_too(value):
+    text = f'{{"instances": [{{"x": {value}}}]}}'.encode()
+    assert meaning(text) == meaning(text, as_large=True)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"instances": [1, 2, 3]}',

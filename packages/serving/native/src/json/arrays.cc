@@ -222,6 +222,19 @@ Array convert(Scan&& scan, const char* p, const char* end, bool narrow) {
   return array;
 }
 
+// Whether a number of the array between p and end is more than a double holds, which parsers of JSON refuse.
+bool has_infinite(const Array& array, const char* p, const char* end) {
+  if (array.kind != kHuge && array.kind != kDouble && array.kind != kTooLarge && array.kind != kMixed) return false;
+  bool found = false;
+  if (array.data) {
+    const double* const values = reinterpret_cast<const double*>(array.data.get());
+    for (size_t i = 0; i < array.size / sizeof(double); ++i) found |= !std::isfinite(values[i]);
+  } else {
+    each_element(p, end, [&](const char* from, const char* until) { found |= !std::isfinite(to_double(from, until)); });
+  }
+  return found;
+}
+
 }  // namespace
 
 Document take_arrays(std::string_view body, std::string_view mark, std::string_view key, size_t least, bool narrow, size_t most) {
@@ -265,6 +278,7 @@ Document take_arrays(std::string_view body, std::string_view mark, std::string_v
             copied = p;
             ++found.values;
             found.arrays.push_back(convert(std::move(scan), begin, p, narrow));
+            found.infinite |= has_infinite(found.arrays.back(), begin, p);
             break;
           }
           if (doomed.empty()) doomed.assign(scan.open.rbegin(), scan.open.rend());

@@ -36,6 +36,7 @@ struct Document {
   size_t values = 0;          // in text, about
   size_t marked_keys = 0;     // of the outermost object: those equal to `key`, and those with an escape
   bool long_integers = false; // text has an integer of 19 digits or more
+  bool infinite = false;      // an array has a number that no double holds
 };
 
 // Takes out the rectangular arrays of at least `least` elements, of which none nests deeper than 32 levels. What is wrong

@@ -88,14 +88,14 @@ PyObject* take(PyObject*, PyObject* args) {
     else PyList_SET_ITEM(arrays, static_cast<Py_ssize_t>(i), array);
   }
   if (!arrays) return nullptr;
-  return Py_BuildValue("(y#NnnO)", found.text.data(), static_cast<Py_ssize_t>(found.text.size()), arrays,
+  return Py_BuildValue("(y#NnnOO)", found.text.data(), static_cast<Py_ssize_t>(found.text.size()), arrays,
                        static_cast<Py_ssize_t>(found.values), static_cast<Py_ssize_t>(found.marked_keys),
-                       found.long_integers ? Py_True : Py_False);
+                       found.long_integers ? Py_True : Py_False, found.infinite ? Py_True : Py_False);
 }
 
 PyMethodDef methods[] = {
     {"take_arrays", take, METH_VARARGS,
-     "take_arrays(body, mark, key, least, narrow, most) -> text, [(kind, shape, data)], values, marked keys, long integers:\n"
+     "take_arrays(body, mark, key, least, narrow, most) -> text, [(kind, shape, data)], values, marked keys, long integers, infinite:\n"
      "see native/src/json/arrays.h."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -119,11 +119,13 @@ def load(body: bytes, *, narrow: bool = True) -> tuple[object, Arrays]:
 def _load_large(body: bytes, narrow: bool) -> tuple[object, Arrays]:
     """Python sees no number of a long array, nor the text of it, and is never busy for long."""
     mark = secrets.token_hex(8)
-    text, found, values, keys, long_integers = _json.take_arrays(
+    text, found, values, keys, long_integers, infinite = _json.take_arrays(
         body, mark, "instances", _LONG, narrow, _MOST_VALUES
     )
     if values > _MOST_VALUES:
         raise invalid(f"the body has over {_MOST_VALUES:,} values beside arrays of {_LONG} numbers or more")
+    if infinite:
+        raise invalid("the body is not JSON: a number is beyond what a double holds")
     document = _load_quickly(text)
     arrays = Arrays(text, mark, found, exact=not long_integers)
     if keys > 1:
