@@ -73,6 +73,8 @@ def chromium(tmp_path_factory):
 @pytest.fixture
 def page(chromium, service):
     """Opens a page anew: `page("#/...")`."""
+    chromium.get("about:blank")  # a page of the module before may still ask its service, which has ended
+    chromium.get_log("browser")
 
     def open_page(address: str = ""):
         chromium.get("about:blank")
