@@ -24,7 +24,7 @@ def by(driver, name: str):
 
 
 def until(driver, check):
-    return WebDriverWait(driver, 20, poll_frequency=0.05).until(lambda _: check())
+    return WebDriverWait(driver, 60, poll_frequency=0.05).until(lambda _: check())
 
 
 def chart(driver, tag: str = "loss"):

@@ -76,21 +76,16 @@ def test_columns_are_right_after_fifty_kills(base, tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "_AT_ONCE", 1 << 18)  # so that it is committed often
     expected = columns(library_of(base, tmp_path / "whole"))
-    begin = time.perf_counter()
-    library_of(base, tmp_path / "timed")
-    taken = time.perf_counter() - begin
-    rng, workspace, interrupted = random.Random(5), tmp_path / "killed", 0
-    for turn in range(50):
-        if turn % 7 == 0:
-            shutil.rmtree(workspace, ignore_errors=True)
-        interrupted += killed(base, workspace, rng.random() * taken)
-        copy = tmp_path / "copy"
-        shutil.copytree(workspace, copy, dirs_exist_ok=True) if workspace.exists() else copy.mkdir(
-            exist_ok=True
-        )
-        assert columns(library_of(base, copy)) == expected, f"after kill {turn}"
-        shutil.rmtree(copy)
-    assert interrupted > 10
+    rng, workspace, copy, span, interrupted = random.Random(5), tmp_path / "killed", tmp_path / "copy", 1.0, 0
+    while interrupted < 50:
+        if killed(base, workspace, rng.random() * span):
+            interrupted += 1
+            shutil.copytree(workspace, copy) if workspace.exists() else copy.mkdir()
+            assert columns(library_of(base, copy)) == expected, f"after kill {interrupted}"
+            shutil.rmtree(copy)
+        else:  # it was through before the signal came: begin anew, and send it sooner
+            shutil.rmtree(workspace)
+            span *= 0.8
 
 
 def test_services_share_a_workspace(base, tmp_path):

