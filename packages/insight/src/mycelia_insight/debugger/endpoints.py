@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ _CATEGORIES: dict[str, Callable[[str, str], bool]] = {
 _PATH = "/debugger/sessions"
 
 
-def router(base: str, limit: int) -> Router:
-    """All paths. `base`: the folder below which dumps are opened; `limit`: sessions at a time."""
-    known = _Debugger(Sessions(Path(base), limit)).routes()
+def router(sessions: Sessions) -> Router:
+    """All paths, over the sessions of a service."""
+    known = _Debugger(sessions).routes()
 
     async def nothing(request: Request) -> Response:
         if any(route.matches(request.scope)[0] == Match.PARTIAL for route in known):

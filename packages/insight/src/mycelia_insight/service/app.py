@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service import api, compatible
+from mycelia_insight.service.debugging import Debugging
 from mycelia_insight.service.extensions import Extensions
 from mycelia_insight.service.settings import Settings, is_loopback
 
@@ -35,10 +36,11 @@ _HEADERS = {
 def make_app(settings: Settings, library: Library) -> Starlette:
     """The application below the settings' prefix."""
     extensions = Extensions(library)
+    debugging = Debugging(library.base, settings.max_offline_debugger_session_num)
     inner = [
-        Mount("/api/v1", routes=api.routes(library, extensions)),
+        Mount("/api/v1", routes=api.routes(library, extensions, debugging)),
         Mount("/dashboards", app=extensions),
-        Mount(settings.api_prefix, routes=compatible.routes(library, settings)),
+        Mount(settings.api_prefix, routes=compatible.routes(library, settings, debugging)),
         _pages(),
     ]
     prefix = settings.url_path_prefix

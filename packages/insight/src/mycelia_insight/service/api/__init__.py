@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.api import (
+    debugger,
     embeddings,
     files,
     graphs,
@@ -21,6 +22,7 @@ from mycelia_insight.service.api import (
     tensors,
     texts,
 )
+from mycelia_insight.service.debugging import Debugging
 from mycelia_insight.service.endpoints import Table
 from mycelia_insight.service.extensions import Extensions
 
@@ -29,7 +31,9 @@ _TOPICS = (
 )  # fmt: skip
 
 
-def routes(library: Library, extensions: Extensions | None = None) -> Sequence[BaseRoute]:
+def routes(
+    library: Library, extensions: Extensions | None = None, debugging: Debugging | None = None
+) -> Sequence[BaseRoute]:
     """Routes below `/api/v1`."""
     table = Table("Mycelia Insight")
 
@@ -40,6 +44,8 @@ def routes(library: Library, extensions: Extensions | None = None) -> Sequence[B
 
     for topic in _TOPICS:
         topic.add(table, library)
+    if debugging is not None:
+        debugger.add(table, debugging)
     if extensions is not None:
         extensions.add(table)
     return table.routes

@@ -44,21 +44,7 @@ def add(table: Table, library: Library) -> None:
         Nodes in the order of the tree, `parent` is the `id` of the open scope that holds one, 0 for none;
         edges between nodes that are not open, `count` is the number of edges that one stands for.
         """
-        found = graph_of(run, graph, forward)
-        seen, edges = found.view(open)
-        parents = {found.branches[number].parent for number in seen}
-        return {
-            "run": run,
-            "graph": graph,
-            "name": found.name,
-            "leaves": len(found.leaves),
-            "nodes": [_node(found, number, number in parents) for number in seen],
-            "edges": [
-                {"from": edge["from"], "to": edge["to"], "count": edge["count"], "control": edge["control"],
-                 **(_type(found.leaves[edge["leaf"]]) if edge["count"] == 1 else {})}
-                for edge in edges
-            ],
-        }  # fmt: skip
+        return {"run": run, "graph": graph, **seen(graph_of(run, graph, forward), open)}
 
     @table.get(
         "/runs/{run:path}/graphs/search",
@@ -70,31 +56,12 @@ def add(table: Table, library: Library) -> None:
     )
     def graph_search(_request: Request, run: str, graph: str, forward: bool, text: str, limit: int) -> dict:
         """Nodes and scopes whose names have a text in them, with the scopes that they lie in."""
-        found = graph_of(run, graph, forward)
-        numbers, total = found.search(text, limit)
-        return {
-            "total": total,
-            "nodes": [{**_named(found, number), "path": found.path(number)} for number in numbers],
-        }
+        return matching(graph_of(run, graph, forward), text, limit)
 
     @table.get("/runs/{run:path}/graphs/node", RUN, _GRAPH, _FORWARD, Parameter("name", str, "a name"))
     def graph_node(_request: Request, run: str, graph: str, forward: bool, name: str) -> dict:
         """A node or scope: attributes, what it takes and who takes from it, 1000 of each at most."""
-        found = graph_of(run, graph, forward)
-        number = found.find(name)
-        if not number:
-            raise RequestError(404, f"the graph has no node {name[:200]!r}")
-        branch, leaf = found.branches[number], found.leaf(number)
-        inputs, outputs = found.neighbours(number)
-        return {
-            **_node(found, number, False),
-            "path": found.path(number),
-            "children": len(branch.children),
-            "attributes": leaf.attributes() if leaf else {},
-            "source": leaf.source if leaf else "",
-            "inputs": [_end(found, end) for end in inputs],
-            "outputs": [_end(found, end) for end in outputs],
-        }
+        return described(graph_of(run, graph, forward), name)
 
     @table.get("/runs/{run:path}/pipelines", RUN)
     def pipeline_list(_request: Request, run: str) -> dict:
@@ -103,6 +70,49 @@ def add(table: Table, library: Library) -> None:
             return {"run": run, "pipelines": pipelines(run_of(library, run))}
         except (ValueError, OSError) as error:
             raise RequestError(400, f"the pipeline cannot be read: {error}") from error
+
+
+def seen(graph: ScopeGraph, opened: list[str]) -> dict:
+    """What is seen of a graph when these scopes are open."""
+    numbers, edges = graph.view(opened)
+    parents = {graph.branches[number].parent for number in numbers}
+    return {
+        "name": graph.name,
+        "leaves": len(graph.leaves),
+        "nodes": [_node(graph, number, number in parents) for number in numbers],
+        "edges": [
+            {"from": edge["from"], "to": edge["to"], "count": edge["count"], "control": edge["control"],
+             **(_type(graph.leaves[edge["leaf"]]) if edge["count"] == 1 else {})}
+            for edge in edges
+        ],
+    }  # fmt: skip
+
+
+def matching(graph: ScopeGraph, text: str, limit: int) -> dict:
+    """Nodes and scopes whose names have a text in them, `limit` at most, with the scopes around them."""
+    numbers, total = graph.search(text, limit)
+    return {
+        "total": total,
+        "nodes": [{**_named(graph, number), "path": graph.path(number)} for number in numbers],
+    }
+
+
+def described(graph: ScopeGraph, name: str) -> dict:
+    """A node or scope, with what it takes and who takes from it.  Errors: RequestError (404)."""
+    number = graph.find(name)
+    if not number:
+        raise RequestError(404, f"the graph has no node {name[:200]!r}")
+    branch, leaf = graph.branches[number], graph.leaf(number)
+    inputs, outputs = graph.neighbours(number)
+    return {
+        **_node(graph, number, False),
+        "path": graph.path(number),
+        "children": len(branch.children),
+        "attributes": leaf.attributes() if leaf else {},
+        "source": leaf.source if leaf else "",
+        "inputs": [_end(graph, end) for end in inputs],
+        "outputs": [_end(graph, end) for end in outputs],
+    }
 
 
 def _found(graphs: Graphs, run: Run, id: str, forward: bool) -> ScopeGraph:

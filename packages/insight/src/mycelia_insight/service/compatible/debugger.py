@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from mycelia_insight.runs.library import Library
-from mycelia_insight.service.settings import Settings
+from mycelia_insight.service.debugging import Debugging
 
 
 class _Late:
     """The application of the debugger."""
 
-    def __init__(self, library: Library, settings: Settings) -> None:
-        self.library, self.settings = library, settings
+    def __init__(self, debugging: Debugging) -> None:
+        self.debugging = debugging
         self.router: Router | None = None
         self.lock = threading.Lock()
 
@@ -28,11 +27,11 @@ class _Late:
             if self.router is None:
                 from mycelia_insight.debugger.endpoints import router
 
-                self.router = router(self.library.base, self.settings.max_offline_debugger_session_num)
+                self.router = router(self.debugging.sessions())
         await self.router(scope, receive, send)
 
 
-def routes(library: Library, settings: Settings) -> Sequence[BaseRoute]:
+def routes(debugging: Debugging) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
     methods = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]  # the router refuses
-    return [Route("/debugger/sessions{rest:path}", _Late(library, settings), methods=methods)]
+    return [Route("/debugger/sessions{rest:path}", _Late(debugging), methods=methods)]

@@ -1,0 +1,229 @@
+"""What pages show of a session beside MindInsight's interface: graphs, the health of steps, tensors, whys."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
+from mycelia.debug.reading.origins import trace_back
+from mycelia_insight.debugger import DebuggerTensor, Node
+from mycelia_insight.debugger.nodes import graph_name
+from mycelia_insight.debugger.session import Session, Wrong
+from mycelia_insight.records import tensors
+from mycelia_insight.records.graph import Leaf, ScopeGraph
+
+MOST_CELLS = 100_000  # values of a slice that are shown
+_MOST_ROWS = 200  # operators of a step that are told
+
+
+class Views:
+    """The views of one session; what was computed once is kept."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._graphs: dict[tuple[int, str], ScopeGraph] = {}
+        self._traces: dict[int, list[NonFinite]] = {}
+        self._health: dict[tuple[int, int], dict[str, Any]] = {}
+        self._lock = threading.Lock()
+
+    # ---- graphs
+
+    def graph(self, rank: int, graph: str) -> ScopeGraph:
+        """A graph of the dump, its scopes folded; "" for the first one.  Errors: Wrong."""
+        tree = self.session.tree(rank)
+        name = graph or (tree.graphs[0] if tree.graphs else "")
+        if name not in tree.graphs:
+            raise Wrong("5054B081", f"there is no graph {graph!r}")
+        with self._lock:
+            key = rank, name
+            if key not in self._graphs:
+                self._graphs[key] = _scopes(
+                    name, [node for node in tree.nodes.values() if graph_name(node.graph) == name]
+                )
+            return self._graphs[key]
+
+    # ---- steps
+
+    def steps(self, rank: int) -> list[dict[str, Any]]:
+        """Recorded steps of a rank, with the graphs that ran in them."""
+        self.session.tree(rank)
+        found: dict[int, list[str]] = {}
+        for step in self.session.analyzer.dump.steps:
+            if step.rank == rank:
+                found.setdefault(step.iteration + 1, []).append(graph_name(step.graph))
+        return [{"step": step, "graphs": found[step]} for step in sorted(found)]
+
+    def health(self, rank: int, step: int) -> dict[str, Any]:
+        """How many tensors of a step there are, and how many values in how many outputs are not finite."""
+        self.session.tree(rank)
+        key = rank, step
+        with self._lock:
+            if key in self._health:
+                return self._health[key]
+        steps = [s for s in self.session.analyzer.dump.steps if (s.rank, s.iteration + 1) == key]
+        if not steps:
+            raise Wrong("5054B081", f"nothing was dumped of rank {rank} in step {step}")
+        outputs = [record for one in steps for record in one.records() if record.io == "output"]
+        counts = [record.nonfinite() for record in outputs]
+        known = [count for count in counts if count is not None]
+        found = {
+            "step": step, "tensors": len(outputs), "unknown": len(outputs) - len(known),
+            "bad": sum(bool(count) for count in known),
+            **{kind: sum(count.get(kind, 0) for count in known) for kind in ("nan", "inf", "-inf")},
+        }  # fmt: skip
+        with self._lock:
+            self._health[key] = found
+        return found
+
+    def why(self, rank: int, step: int, name: str) -> dict[str, Any]:
+        """What is not finite in a step, those born so first; of `name` the way back to where it was born."""
+        rows = [row for row in self._trace(step) if row.rank == rank]
+        tree = self.session.tree(rank)
+        way: list[NonFinite] = []
+        if name:
+            node = self.session.node(name, "", rank)
+            mine = [row for row in rows if row.graph == node.graph]
+            feeds = {n.name: n.feeds for n in tree.nodes.values() if n.graph == node.graph}
+            way = trace_back(mine, feeds, node.name)
+        return {
+            "step": step, "total": len(rows),
+            "rows": [_told(row) for row in rows[:_MOST_ROWS]], "way": [_told(row) for row in way],
+        }  # fmt: skip
+
+    def _trace(self, step: int) -> list[NonFinite]:
+        with self._lock:
+            if step not in self._traces:
+                try:
+                    self._traces[step] = trace_nonfinite(self.session.analyzer.dump, step - 1)
+                except ValueError as cause:
+                    raise Wrong("5054B081", str(cause)) from None
+            return self._traces[step]
+
+    # ---- tensors
+
+    def tensor(
+        self, name: str, rank: int, step: int, dims: str, other: int | None, tolerance: float
+    ) -> dict[str, Any]:
+        """A slice of a tensor, and its distance from that of step `other` where one is given.
+
+        ``abs(now - then) <= tolerance * abs(then)`` is alike; what is not finite is alike if it is the same.
+        Errors: Wrong.
+        """
+        value = self._value(name, rank, step)
+        shown = dims or tensors.first_view(value.shape)
+        part, free = _part(value, shown)
+        found = {
+            "name": name, "step": step, "dtype": str(value.dtype), "shape": list(value.shape), "dims": shown,
+            "free": free, "rows": _rows(part), "statistics": tensors.statistics(part),
+            "overall": tensors.statistics(value), "steps": self.recorded(name, rank),
+        }  # fmt: skip
+        if other is not None:
+            before = self._value(name, rank, other)
+            if before.shape != value.shape:
+                text = f"{name} has shape {list(value.shape)} in step {step}, {list(before.shape)} in {other}"
+                raise Wrong("5054B185", text)
+            alike = _alike(value, before, tolerance)
+            was, _ = _part(before, shown)
+            with np.errstate(invalid="ignore"):
+                apart = part.astype(np.float64) - was.astype(np.float64)
+            found |= {
+                "other": other, "before": _rows(was), "apart": _rows(apart),
+                "alike": _part(alike, shown)[0].reshape(_two(part)).tolist(),
+                "different": int(alike.size - np.count_nonzero(alike)),
+                "greatest": tensors.statistics(np.abs(apart))["max"],
+            }  # fmt: skip
+        return found
+
+    def recorded(self, name: str, rank: int) -> list[int]:
+        """The steps in which a tensor was dumped.  Errors: Wrong."""
+        return sorted({tensor.iteration + 1 for tensor in self._all(name, rank)})
+
+    def history(self, name: str, rank: int) -> list[dict[str, Any]]:
+        """Statistics of a tensor in each step in which it was dumped.  Errors: Wrong."""
+        found = {}
+        for tensor in self._all(name, rank):
+            value = tensor.value()
+            if value is not None:
+                found[tensor.iteration + 1] = tensors.statistics(value)
+        return [{"step": step, **found[step]} for step in sorted(found)]
+
+    def _all(self, name: str, rank: int) -> list[DebuggerTensor]:
+        head, io, slot = parted(name)
+        node = self.session.node(head, "", rank)
+        return (node.get_input_tensors if io == "input" else node.get_output_tensors)([slot])
+
+    def _value(self, name: str, rank: int, step: int) -> np.ndarray:
+        value = self.session.tensor(name, "", rank, step).value()
+        if value is None:
+            raise Wrong("5054B081", f"{name}: only statistics were dumped")
+        return value
+
+
+def parted(name: str) -> tuple[str, str, int]:
+    """(node, "input" or "output", slot) of ``NODE:SLOT`` or ``NODE:input:SLOT``.  Errors: Wrong."""
+    head, _, slot = name.rpartition(":")
+    if not (slot.isascii() and slot.isdecimal() and len(slot) < 10):
+        raise Wrong("5054B081", f"a tensor is called NODE:SLOT, but got {name[:200]!r}")
+    is_input = head.endswith(":input")
+    return head.removesuffix(":input"), "input" if is_input else "output", int(slot)
+
+
+def _scopes(name: str, nodes: list[Node]) -> ScopeGraph:
+    places = {node.name: place for place, node in enumerate(nodes)}
+    leaves = [
+        Leaf(
+            node.name, node.kind, node.name.rpartition("/")[0],
+            "parameter" if node.kind == "Parameter" else "operator",
+            [(places[feed], False) for feed in node.feeds if feed in places],
+            source=f"{node.stack[0].file}:{node.stack[0].line}" if node.stack else "",
+        )
+        for node in nodes
+    ]  # fmt: skip
+    return ScopeGraph(name, leaves)
+
+
+def _told(row: NonFinite) -> dict[str, Any]:
+    found = row.as_dict()
+    found["node"] = f"{graph_name(row.graph)}/{row.op_full_name}"
+    found["step"] = found.pop("iteration") + 1
+    return found
+
+
+def _part(value: np.ndarray, dims: str) -> tuple[np.ndarray, list[dict[str, int]]]:
+    """What `dims` picks, and where its free dimensions begin.  Errors: Wrong."""
+    try:
+        index = tensors.parse(dims, value.shape)
+    except ValueError as cause:
+        raise Wrong("5054B081", str(cause)) from None
+    part = np.asarray(value[index])
+    if part.size > MOST_CELLS:
+        raise Wrong("5054B081", f"'dims' select {part.size} values; at most {MOST_CELLS} are shown")
+    free = [
+        {"dimension": i, "start": one.start, "size": len(range(value.shape[i])[one])}
+        for i, one in enumerate(index) if isinstance(one, slice)
+    ]  # fmt: skip
+    return part, free
+
+
+def _two(part: np.ndarray) -> tuple[int, ...]:
+    return (1, -1) if part.ndim < 2 else part.shape
+
+
+def _rows(part: np.ndarray) -> list[np.ndarray]:
+    """Rows of numbers as JSON takes them."""
+    table = part.reshape(_two(part))
+    if table.dtype.kind not in "biuf":  # complex numbers are shown as text
+        return [np.array([str(one) for one in row], object) for row in table]
+    wide = table.astype(np.float64) if table.dtype.kind == "f" else table
+    return [row.copy() for row in wide]
+
+
+def _alike(now: np.ndarray, before: np.ndarray, tolerance: float) -> np.ndarray:
+    kind = np.complex128 if now.dtype.kind == "c" else np.float64
+    a, b = now.astype(kind), before.astype(kind)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(a - b) <= tolerance * np.abs(b)
+    return near | (a == b) | (np.isnan(a) & np.isnan(b))

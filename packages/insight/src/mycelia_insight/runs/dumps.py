@@ -1,0 +1,37 @@
+"""Which folders below the base are dumps: those with `rank_N/.dump_metadata`, or a `rank_N` with steps."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_RANK = re.compile(r"rank_(\d+)")
+_MOST_ENTRIES = 20_000  # that are looked at, as MindInsight has it
+_DEEPEST = 8
+
+
+def find_dumps(base: str) -> list[tuple[str, list[int]]]:
+    """(`./path` below `base`, ranks) of each dump, by name; links are not followed."""
+    found = []
+    looked = 0
+    stack = [("", 0)]
+    while stack and looked < _MOST_ENTRIES:
+        below, depth = stack.pop()
+        try:
+            with os.scandir(os.path.join(base, below)) as entries:
+                folders = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        looked += len(folders) + 1
+        ranks = [n for n in folders if _RANK.fullmatch(n) and _is_dumped(os.path.join(base, below, n))]
+        if ranks:
+            numbers = sorted(int(_RANK.fullmatch(name)[1]) for name in ranks)
+            # Names that are no text are shown, and refused when they are opened.
+            found.append((f"./{os.fsencode(below).decode('utf-8', 'backslashreplace')}", numbers))
+        if depth < _DEEPEST:
+            stack += [(os.path.join(below, name), depth + 1) for name in folders if name not in ranks]
+    return sorted(found)
+
+
+def _is_dumped(rank: str) -> bool:
+    return any(os.path.isdir(os.path.join(rank, name)) for name in (".dump_metadata", "execution_order"))
