@@ -47,7 +47,7 @@ def mycelia_observers(program) -> list:
         return []
     from mycelia.debug.precision import collection
 
-    return [collection.instruction_recorder()]
+    return [collection.program_dump(program.nodes)]
 
 
 _followed: set[str] = set()  # settings whose parts are loaded when they are switched on

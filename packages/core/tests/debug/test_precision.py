@@ -352,6 +352,34 @@ nonsense-command-of-nobody
     assert done.returncode == 127
 
 
+def chain(x):
+    return ops.relu(ops.tanh(ops.exp(x)) - 0.5)
+
+
+def test_a_dump_of_fused_programs_has_the_names_of_the_last_parts(tmp_path):
+    for action, name in (("program", "l"), ("dump", "r")):
+        with precision.collect(action, path=str(tmp_path / name)):
+            ms.jit(lambda x: chain(x))(INPUT)
+    (made,) = (tmp_path / "l" / "rank_0" / "Program").rglob("*.npy")
+    assert made.name.startswith("ReLU.Default_ReLU-op0.") and ".output.0." in made.name
+    np.testing.assert_allclose(np.load(made), chain(INPUT).asnumpy(), rtol=1e-6)
+    told = invoke("ni", "ReLU", "-d", tmp_path / "l").output
+    assert "return ops.relu(ops.tanh(ops.exp(x)) - 0.5)" in told
+    done = invoke("vc", "-lt", tmp_path / "l", "-rt", tmp_path / "r", "-o", tmp_path / "out")
+    assert "1 tensors compared, 0 not alike" in done.output
+
+
+def test_runs_of_programs_that_were_asked_for_are_dumped(tmp_path):
+    with precision.collect("program", steps="1|3-4", path=str(tmp_path)):
+        f = ms.jit(lambda x: chain(x))
+        for _ in range(6):
+            f(INPUT)
+    (graph,) = (tmp_path / "rank_0" / "Program").iterdir()
+    assert sorted(p.name for p in graph.iterdir()) == ["1", "3", "4"]
+    (order,) = (tmp_path / "rank_0").rglob("ms_global_execution_order_graph_*.csv")
+    assert order.read_text().split() == ["1", "3", "4"]
+
+
 # ---- bisect ------------------------------------------------------------------------------------------------
 
 

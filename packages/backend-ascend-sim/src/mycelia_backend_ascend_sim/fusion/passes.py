@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mycelia import dtypes
 from mycelia.backends import Pass
-from mycelia.ir import Graph, Node, Value
+from mycelia.ir import Graph, Node, Value, flat_parts
 from mycelia.ops.define import find
 from mycelia_backend_ascend_sim.fusion.op import Part
 from mycelia_backend_ascend_sim.kernels import FLOATS, cube, supports, vector_kernels
@@ -155,7 +155,9 @@ def _fused(fusion: Fusion, nodes: list[Node]) -> Node:
         parts.append((node.op.name, places, tuple(node.attrs.items()), line))
     last = nodes[-1]
     attrs = {"fusion": fusion.name, "parts": tuple(parts)}
-    return Node(find("ub_fusion"), list(inputs), attrs, [v.type for v in last.outputs], last.location)
+    made = Node(find("ub_fusion"), list(inputs), attrs, [v.type for v in last.outputs], last.location)
+    made.parts = flat_parts(nodes)
+    return made
 
 
 def passes() -> list[Pass]:

@@ -32,10 +32,10 @@ def compared_summary(file=None, cosine=0.98, limit=3) -> None:
 def dump_overflow(command, steps='all') -> None:
     """Run a script and keep the operators whose outputs are not finite."""
 
-def dump_reference(command, steps='0') -> None:
+def dump_reference(command, steps='0', fused=False) -> None:
     """Run a script with a dump of the trusted run."""
 
-def dump_under_test(command, steps='0') -> None:
+def dump_under_test(command, steps='0', fused=False) -> None:
     """Run a script with a dump of the run under test."""
 
 def list_operators(name='', kind='', fusion='', passes=False, folder=None) -> None:
@@ -53,5 +53,5 @@ def print_tensor(file, named=False, convert=False) -> None:
 def run_command(command) -> None:
     """Run a command of the shell."""
 
-def train_both(command, reference='', steps='0') -> None:
+def train_both(command, reference='', steps='0', fused=False) -> None:
     """Run both sides, one after the other."""

@@ -1,10 +1,17 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.comparison import alike as alike
-from mycelia.debug.precision.instructions import Recorder as Recorder, first_difference as first_difference
+from mycelia.debug.precision.instructions import (
+    ProgramDump as ProgramDump, first_difference as first_difference,
+)
+from mycelia.debug.reading.folders import Dump as Dump, Record as Record
+from mycelia.debug.reading.ir import read_graphs as read_graphs
 from mycelia.debug.statistics import array_of as array_of
-from mycelia.engine.base.origins import Origin as Origin
-from mycelia.engine.ops.type_names import type_name as type_name
+from mycelia.engine.ir.graph import Graph as Graph, Node as Node
+from mycelia.engine.observing.observers import Names as Names, Operator as Operator, Watched as Watched
 
 __all__ = [
-    "Origin", "Recorder", "alike", "array_of", "first_difference", "type_name",
+    "Dump", "Graph", "NET", "Names", "Node", "Operator", "ProgramDump", "Record", "Watched", "alike",
+    "array_of", "first_difference", "read_graphs",
 ]
+
+NET: str

@@ -236,28 +236,31 @@ def run_command(command: Annotated[list[str], typer.Argument(help="A command of 
     raise typer.Exit(subprocess.call(" ".join(command), shell=True))
 
 
-def _collect(action: str, command: str, steps: str) -> None:
-    code = runs.collect_command(action, command, steps)
+def _collect(action: str, command: str, steps: str, fused: bool = False) -> None:
+    code = runs.collect_command(action, command, steps, fused)
     if code:
         raise typer.Exit(code)
 
 
 _Command = Annotated[str, typer.Argument(help="The command that runs the script, in quotes.")]
 _Steps = Annotated[str, typer.Option(help="Iterations to dump: 'all', or numbers and ranges, '0|5-8'.")]
+_Fused = Annotated[
+    bool, typer.Option("--fused", help="Dump compiled programs as they run, fused; steps are runs of each.")
+]
 
 
 @app.command("sim_dump")
 @app.command("npu_dump")
-def dump_under_test(command: _Command, steps: _Steps = "0") -> None:
+def dump_under_test(command: _Command, steps: _Steps = "0", fused: _Fused = False) -> None:
     """Run a script with a dump of the run under test."""
-    _collect("dump", command, steps)
+    _collect("dump", command, steps, fused)
 
 
 @app.command("ref_dump")
 @app.command("tf_dump")
-def dump_reference(command: _Command, steps: _Steps = "0") -> None:
+def dump_reference(command: _Command, steps: _Steps = "0", fused: _Fused = False) -> None:
     """Run a script with a dump of the trusted run."""
-    _collect("reference", command, steps)
+    _collect("reference", command, steps, fused)
 
 
 @app.command("overflow")
@@ -274,13 +277,14 @@ def train_both(
         str, typer.Option(help="The command of the trusted run; the same without fusion.")
     ] = "",
     steps: _Steps = "0",
+    fused: _Fused = False,
 ) -> None:
     """Run both sides, one after the other."""
-    _collect("dump", command, steps)
+    _collect("dump", command, steps, fused)
     if reference:
-        _collect("reference", reference, steps)
+        _collect("reference", reference, steps, fused)
     else:
-        _collect("reference_fusion_off", command, steps)
+        _collect("reference_fusion_off", command, steps, fused)
 
 
 @app.command("bisect")

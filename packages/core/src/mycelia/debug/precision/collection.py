@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from mycelia.debug.dump import dump
-from mycelia.debug.precision.instructions import Recorder
+from mycelia.debug.dump import dump, parse
+from mycelia.debug.precision.instructions import ProgramDump
 from mycelia.debug.precision.switches import ALL, read_switches
 from mycelia.engine.base import config, errors
 from mycelia.engine.compile import failures
+from mycelia.engine.ir.graph import Node
 
-ACTIONS = ("overflow", "fusion_off", "dump", "fusion_switch", "passes", "program")
+ACTIONS = ("overflow", "fusion_off", "dump", "fusion_switch", "program")
 _OVERFLOW = 3  # `op_debug_mode`
 
 
@@ -26,17 +26,22 @@ def collect(
 ) -> Iterator[None]:
     """Collect in this block what the precision tool compares.
 
-    `action`: "dump" all tensors, "overflow" those of operators whose outputs are not finite, "fusion_off"
-    nothing, but compile without fusion, "fusion_switch" without the passes that the file `switches` names.
+    `action`: "dump" all tensors of the network as its code has it, "program" what the instructions of
+    programs make that are compiled in this block, fused as they are, "overflow" tensors of operators whose
+    outputs are not finite, "fusion_off" nothing, but compile without fusion, "fusion_switch" without the
+    passes that the file `switches` names.
     `steps`: "all", or numbers and ranges, ``"0|5-10"``. `path`: the folder of the dump.
     Errors: ValueError for another action.
     """
-    if action not in ACTIONS[:4]:
-        raise errors.one_of(action, ACTIONS[:4], subject="collect", what="action")
+    if action not in ACTIONS:
+        raise errors.one_of(action, ACTIONS, subject="collect", what="action")
     with ExitStack() as stack:
         if action in ("fusion_off", "fusion_switch"):
             off = ALL if action == "fusion_off" else ",".join(read_switches(switches))
             stack.enter_context(config.context(pass_off=off))
+        elif action == "program":
+            collected = {"precision": action, "precision_steps": steps, "precision_path": path}
+            stack.enter_context(config.context(**collected))
         else:
             stack.enter_context(dump(_dump_settings(action, steps, path)))
         yield
@@ -73,10 +78,11 @@ def start() -> None:
         failures.listeners.append(_Passes(path))
 
 
-@functools.cache
-def instruction_recorder() -> Recorder:
-    """The one recorder of compiled programs of this process, for the action "program"."""
-    return Recorder(Path(config.get("precision_path") or "precision_data").absolute())
+def program_dump(nodes: Sequence[Node]) -> ProgramDump:
+    """What dumps a compiled program with these instructions, for the action "program"."""
+    folder = os.path.abspath(config.get("precision_path") or "precision_data")
+    settings = _dump_settings("program", config.get("precision_steps"), folder)
+    return ProgramDump(folder, nodes, parse(settings).has_iteration)
 
 
 class _Passes:

@@ -73,8 +73,11 @@ def environment(action: str, folder: Path, steps: str = "0") -> dict[str, str]:
     }
 
 
-def collect_command(action: str, command: str, steps: str) -> int:
-    """The exit status of `command`, run with collection on; what was there of this kind is kept, numbered."""
+def collect_command(action: str, command: str, steps: str, fused: bool = False) -> int:
+    """The exit status of `command`, run with collection on; what was there of this kind is kept, numbered.
+
+    `fused`: what compiled programs make as they run, instead of the operators that the code has.
+    """
     base, variables = working_folder(), {}
     if action == "dump":
         taken = _numbered()
@@ -87,6 +90,8 @@ def collect_command(action: str, command: str, steps: str) -> int:
         if action == "reference_fusion_off":
             variables["MYCELIA_PASS_OFF"] = "ALL"
         action = "dump"
+    if fused:
+        action = "program"
     return run_command(command, environment(action, folder, steps) | variables)
 
 
