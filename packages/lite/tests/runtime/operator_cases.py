@@ -481,6 +481,19 @@ CASES["RandomStandardNormal second seed"] = case(
 CASES["RandomNormal"] = case("RandomNormal", np.array([2, 5], np.int32), seed=5.0, mean=1.0, scale=2.0)
 CASES["UniformReal"] = case("UniformReal", np.array([2, 5], np.int32), seed=3, seed2=9)
 
+# ---- speech
+for turned in (False, True):
+    CASES[f"Affine{' turned' * turned}"] = case(
+        "Affine",
+        reals(2, 6, 3),
+        Fixed(reals(4, 9) if turned else reals(9, 4)),
+        Fixed(reals(4)),
+        context=[-2, 0, 1],
+        output_dim=9,
+        activation_type="RELU",
+        transpose_b=turned,
+    )
+
 if __name__ == "__main__":
     for name, one in CASES.items():
         given = write_case(f"{sys.argv[1]}/{name}.ms", one)

@@ -80,7 +80,15 @@ def _to_space(x, sides, border):
     return y[:, border[0][0] : h * 2 - border[0][1], border[1][0] : w * 2 - border[1][1]]
 
 
+def _affine(x, weights, bias):
+    """Rows 2 before, itself and 1 behind, as far as they are there."""
+    rows = np.concatenate([x[:, 0:3], x[:, 2:5], x[:, 3:6]], -1)
+    return np.maximum(rows @ (weights.T if weights.shape[1] == 9 else weights) + bias, 0)
+
+
 DEFINED = {
+    "Affine": _affine,
+    "Affine turned": _affine,
     "Activation ABS": np.abs,
     "Activation SELU": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
     "Activation SIGN": np.sign,
@@ -187,6 +195,15 @@ REFUSED = {
         method="LINEAR",
     ),
     "LSTMGrad": case("LSTMGrad", reals(2)),
+    "fewer rows than context reaches": case(
+        "Affine", reals(1, 2, 3), Fixed(reals(9, 4)), context=[-1, 0, 1], output_dim=9
+    ),
+    "context and output_dim do not fit": case(
+        "Affine", reals(1, 5, 3), Fixed(reals(9, 4)), context=[0, 1], output_dim=9
+    ),
+    "the weights must be a constant matrix": case(
+        "Affine", reals(1, 5, 3), reals(6, 4), context=[0, 1], output_dim=6
+    ),
 }
 
 

@@ -57,6 +57,9 @@ int sliced_along(Planner& p, int x, int axis, int64_t begin, int64_t size, int64
 int scattered(Planner& p, int x, int index, int updates, int64_t reduction);
 int scattered_along(Planner& p, int x, int index, int updates, int64_t axis, int64_t reduction);
 
+// x [N, T, C]: the rows that `places` name, `each` of them one behind the other: [N, places / each, each C].
+int spliced(Planner& p, int x, const std::vector<int64_t>& places, int64_t each);
+
 // The part of matrices on one side of a diagonal; `op`: tril or triu.
 int triangle(Planner& p, const char* op, int x, int64_t diagonal);
 

@@ -83,4 +83,33 @@ OPERATOR(FullConnection) {
   if (p.ok()) p.set_output(0, linear(p, x, weight, true, bias, t.get<int8_t>(kFullConnection_activation_type)));
 }
 
+// x [N, T, C], a constant matrix, a bias: each row with its neighbours at the offsets `context`, as far as all of them are there,
+// times the matrix.
+OPERATOR(Affine) {
+  const Table& t = p.node().attributes;
+  const int x = p.input(0), bias = p.optional_input(2);
+  Weights weight(p, 1);
+  const Type type = p.type(x);
+  const std::vector<int64_t> context = numbers(t.span<int64_t>(kAffine_context));
+  if (p.ok() && (!weight.is_constant() || weight.type().rank() != 2 || weight.type().dtype != MYC_F32)) p.fail(kNotSupported, "the weights must be a constant matrix");
+  if (p.ok() && t.get<uint8_t>(kAffine_transpose_a)) p.fail(kNotSupported, "transpose_a");
+  if (p.ok() && type.rank() != 3) p.fail(kInferFailed, message({"rows must be [N, T, C], but are ", text_of(type)}));
+  if (!p.ok()) return;
+  const int64_t each = static_cast<int64_t>(context.size()), size = type.shape[1];
+  if (!each || t.get<int64_t>(kAffine_output_dim) != each * type.shape[2]) {
+    p.fail(kOperatorAttribute, message({"context and output_dim do not fit ", text_of(type)}));
+    return;
+  }
+  const auto [low, high] = std::minmax_element(context.begin(), context.end());
+  if (*low < -size || *high > size || *high - *low >= size) {
+    p.fail(kInferFailed, message({text_of(type), " has fewer rows than context reaches"}));
+    return;
+  }
+  std::vector<int64_t> places;
+  for (int64_t row = -*low; row < size - *high; ++row)
+    for (const int64_t offset : context) places.push_back(row + offset);
+  const int rows = spliced(p, x, places, each);
+  p.set_output(0, linear(p, rows, weight, t.get<uint8_t>(kAffine_transpose_b), bias, t.get<int8_t>(kAffine_activation_type)));
+}
+
 }  // namespace mycelia::lite

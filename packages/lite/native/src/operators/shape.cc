@@ -259,6 +259,17 @@ OPERATOR(FormatTranspose) {  // an image from channels last to channels first, o
   p.set_output(0, from == to ? x : from == kFormat_NHWC ? p.channels_first(x) : p.turned(x, {0, 2, 3, 1}));
 }
 
+int spliced(Planner& p, int x, const std::vector<int64_t>& places, int64_t each) {
+  if (!p.ok()) return 0;
+  const Type type = p.type(x);
+  const int64_t n = static_cast<int64_t>(places.size());
+  for (const int64_t at : places)
+    if (at < 0 || at >= type.shape[1]) return p.fail(kOperatorAttribute, "row " + std::to_string(at) + " is not in " + text_of(type));
+  const int index = p.made_constant({MYC_I64, {n}}, places.data());
+  const int rows = p.emit("gather", {x, index}, myc_gather_attrs{1, 0}, Type{type.dtype, {type.shape[0], n, type.shape[2]}});
+  return p.view(rows, {type.shape[0], n / each, each * type.shape[2]});
+}
+
 OPERATOR(Splice) {  // x [N, T, C]: rows of neighbours one behind the other, as `forward_indexes` names them
   const Table& a = p.node().attributes;
   const int x = p.input(0);
@@ -267,12 +278,8 @@ OPERATOR(Splice) {  // x [N, T, C]: rows of neighbours one behind the other, as 
   const int64_t each = a.span<int64_t>(kSplice_context).size, wide = a.get<int64_t>(kSplice_output_dim), n = static_cast<int64_t>(places.size());
   if (p.ok() && type.rank() != 3) p.fail(kInferFailed, "rows must be [N, T, C], but are " + text_of(type));
   if (p.ok() && (!each || n % each || wide != each * type.shape[2])) p.fail(kOperatorAttribute, "context, forward_indexes and output_dim do not fit " + text_of(type));
-  for (const int64_t at : places)
-    if (p.ok() && (at < 0 || at >= type.shape[1])) p.fail(kOperatorAttribute, "row " + std::to_string(at) + " is not in " + text_of(type));
-  if (!p.ok()) return;
-  const int index = p.made_constant({MYC_I64, {n}}, places.data());
-  const int rows = p.emit("gather", {x, index}, myc_gather_attrs{1, 0}, Type{type.dtype, {type.shape[0], n, type.shape[2]}});
-  if (p.ok()) p.set_output(0, p.view(rows, {type.shape[0], n / each, wide}));
+  const int y = spliced(p, x, places, each);
+  if (p.ok()) p.set_output(0, y);
 }
 
 int triangle(Planner& p, const char* op, int x, int64_t diagonal) {

@@ -204,3 +204,44 @@ def test_reductions_stacked_otherwise_stay(axes, stack):
     net = Net()
     y = net("Stack", *(net.reduce(net.input(3, 3, 3), a, keep_dims=False) for a in axes), axis=stack)
     check(net, y, "ReduceStackFusion", fires=0)
+
+
+def spliced(net, x, context, rows):
+    last = net.tensors[x].dims[1] - 1
+    forward = [min(max(r + offset, 0), last) for r in rows for offset in context]  # borders are repeated
+    return net("Splice", x, context=context, forward_indexes=forward, output_dim=3 * len(context))
+
+
+@pytest.mark.parametrize("context", [[-1, 0, 1], [-3, 0], [0], [1, 2, 4]])
+@pytest.mark.parametrize(("bias", "turned"), [(False, True), (True, False)])
+def test_rows_with_their_neighbours(context, bias, turned):
+    net = Net()
+    x = net.input(2, 7, 3)
+    rows = range(-min(context), 7 - max(context))
+    y = product(net, spliced(net, x, context, rows), 3 * len(context), 4, bias, turned)
+    model = check(net, y, "AffineFusion")
+    assert kinds(model) == ["Affine"]
+
+
+@pytest.mark.parametrize("act", ["RELU", "RELU6"])
+def test_an_activation_of_rows_with_their_neighbours(act):
+    net = Net()
+    x = net.input(1, 6, 3)
+    y = net("Affine", x, net.weights(6, 4), context=[-1, 1], output_dim=6)
+    model = check(net, net.activation(y, act), "AffineActivationFusion")
+    assert kinds(model) == ["Affine"] and model.nodes[0].primitive.activation_type.name == act
+
+
+@pytest.mark.parametrize("neighbour", ["borders", "a row is left out", "read twice", "no constant"])
+def test_what_is_no_affine(neighbour):
+    net = Net()
+    x, more = net.input(1, 6, 3), []
+    rows = {"borders": range(6), "a row is left out": [1, 2, 4]}.get(neighbour, range(1, 5))
+    y = spliced(net, x, [-1, 0, 1], rows)
+    if neighbour == "read twice":
+        more = [net("Neg", y)]
+    y = net("MatMulFusion", y, net.input(9, 4) if neighbour == "no constant" else net.weights(9, 4))
+    check(net, [y, *more], "AffineFusion", fires=0)
+    net = Net()
+    y = net("Affine", net.input(1, 6, 3), net.weights(3, 4), context=[0], output_dim=3)
+    check(net, [net.activation(y, "RELU"), y], "AffineActivationFusion", fires=0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mycelia_lite.converter.optimise import (  # noqa: F401
     activations,
+    cells,
     convolution,
     layout,
     normalization,
@@ -21,13 +22,15 @@ from mycelia_lite.converter.optimise import (  # noqa: F401
     shapes,
     slices,
 )
-from mycelia_lite.converter.optimise.graph import FileGraph
+from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
 from mycelia_lite.converter.optimise.registry import PASSES
 from mycelia_lite.format import Table
 
 #: Names of the rules, in the order in which they run.
 RULES = (
     "ConstFoldPass", "RemoveTransitivityOp", "ReduceSameOpInHorizon",
+    # loops
+    "TfLstmCellFusion", "TfliteLstmCellFusion", "TfBidirectionGruFusion",
     # spellings of one operator by several
     "SigmoidMulFusion", "HardSwishFusion", "OnnxGeLUFusion", "TfGeLUFusion", "OnnxLayerNormFusion",
     "OnnxLayerNormFusion2",
@@ -43,16 +46,16 @@ RULES = (
     "TensorDotFusion",
     "BatchMatMulFusion", "TransposeMatMulFusion", "TileMatMulFusion", "MatMulAddFusion",
     "FullconnectedAddFusion",
-    "MatMulMulFusion", "FullConnectedFusion", "ReshapeReduceFusion", "MulReduceFusion", "ReduceStackFusion",
+    "MatMulMulFusion", "FullConnectedFusion", "AffineFusion",
+    "ReshapeReduceFusion", "MulReduceFusion", "ReduceStackFusion",
     # what is left of normalizations, and activations
     "BatchNormToScaleFusion", "MulAddFusion", "ScaleScaleFusion", "ActivationFusion", "ConvActivationFusion",
     "MatMulActivationFusion", "ScaleActivationFusion", "AddConcatActivationFusion", "AddActivationFusion",
-    "MulActivationFusion",
+    "MulActivationFusion", "AffineActivationFusion",
 )  # fmt: skip
 
 _TUPLES = "values of tuples are tensors of their own"
 _SHAPES = "importers compute what depends on shapes"
-_LOOPS = "loops with the body of a cell stay loops"
 _ATTENTION = "there are no fusions of attention and encoder layers"
 #: Passes of MindSpore Lite that are no rules here, and why: a list of rules to leave out may name them.
 ABSENT = {
@@ -60,21 +63,17 @@ ABSENT = {
     "ConvTupleActivationFusion": _TUPLES,
     "ResizeFusion1": _SHAPES,
     "ResizeFusion2": _SHAPES,
-    "TfliteLstmCellFusion": _LOOPS,
-    "TfLstmCellFusion": _LOOPS,
-    "TfBidirectionGruFusion": _LOOPS,
     "TfliteRelPosMultiHeadAttentionFusion": _ATTENTION,
     "MultiHeadAttentionFusion": _ATTENTION,
     "EncoderLayerFusion": _ATTENTION,
     "DecoderLayerFusion": _ATTENTION,
-    "AffineFusion": "the runtime has no Affine",
-    "AffineActivationFusion": "the runtime has no Affine",
 }
 
 #: Rules that look at no shapes between the nodes, which files of unknown origin may lack.
 SHAPELESS = {
     "ActivationFusion", "ConvActivationFusion", "MatMulActivationFusion", "ScaleActivationFusion",
-    "AddConcatActivationFusion", "AddActivationFusion", "MulActivationFusion", "ConvBiasaddFusion",
+    "AddConcatActivationFusion", "AddActivationFusion", "MulActivationFusion", "AffineActivationFusion",
+    "ConvBiasaddFusion",
     "MatMulAddFusion", "FullconnectedAddFusion",
 }  # fmt: skip
 
@@ -110,6 +109,7 @@ def run(model: Table, without: Collection[str] = (), known: int | None = None) -
                     fired[name] += sum(one(graph) for one in PASSES[name])
             if sum(fired.values()) == total:
                 break
+    graphs = _drop_released(model, graphs)
     _write_back(model, graphs)
     parts = {n.name: n.parts for g in graphs for n in g.nodes if n.parts}
     return Optimised(fired, (before, _transposes(model)), parts)
@@ -137,8 +137,53 @@ def _graphs(model: Table) -> list[FileGraph]:
     for k, (s, part) in enumerate(zip(subgraphs, nodes)):
         others = set().union(*(n for i, n in enumerate(named) if i != k))
         pinned = {int(t) for t in s.outputIndices} | border | others
-        graphs.append(FileGraph(tensors, part, [*s.inputIndices, *model.inputIndex], pinned))
+        graph = FileGraph(tensors, part, [*s.inputIndices, *model.inputIndex], pinned)
+        graph.parameters, graph.results = ([int(t) for t in ts] for ts in (s.inputIndices, s.outputIndices))
+        graph.siblings, graph.framework = graphs, int(model.fmkType)
+        graphs.append(graph)
     return graphs
+
+
+def _drop_released(model: Table, graphs: list[FileGraph]) -> list[FileGraph]:
+    """The subgraphs without those that nodes called and call no more; calls get the new numbers."""
+    gone = set().union(*(g.released for g in graphs))
+    if not gone:
+        return graphs
+    work = [i for i in range(len(graphs)) if i not in gone]
+    reached = set(work)
+    while work:
+        called = {number for node in graphs[work.pop()].nodes for number in _calls(node)} - reached
+        reached |= called
+        work += called
+    kept = sorted(reached)
+    place = {old: new for new, old in enumerate(kept)}
+    for i in kept:
+        for node in graphs[i].nodes:
+            _renumber(node, place)
+    model.subGraph = [model.subGraph[i] for i in kept]
+    return [graphs[i] for i in kept]
+
+
+def _calls(node: FileNode) -> list[int]:
+    """Numbers of the subgraphs that a node names."""
+    if node.kind == "PartialFusion":
+        return [int(node.op.sub_graph_index)]
+    if node.kind == "Custom" and node.op.type == "Loop":
+        return [int.from_bytes(bytes(a.data), "little") for a in node.op.attr if a.name == "body"]
+    return []
+
+
+def _renumber(node: FileNode, place: dict[int, int]) -> None:
+    numbers = _calls(node)
+    if not numbers or place[numbers[0]] == numbers[0]:
+        return
+    node.op = node.op.copy()
+    if node.kind == "PartialFusion":
+        node.op.sub_graph_index = place[numbers[0]]
+    else:
+        for attribute in node.op.attr:
+            if attribute.name == "body":
+                attribute.data = place[numbers[0]].to_bytes(8, "little")
 
 
 def _write_back(model: Table, graphs: list[FileGraph]) -> None:

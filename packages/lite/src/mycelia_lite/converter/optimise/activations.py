@@ -211,6 +211,7 @@ takes_activation("ConvActivationFusion", "Conv2DFusion", "Conv2dTransposeFusion"
 takes_activation("MulActivationFusion", "MulFusion")
 takes_activation("AddActivationFusion", "AddFusion")
 takes_activation("ScaleActivationFusion", "ScaleFusion")
+takes_activation("AffineActivationFusion", "Affine")
 
 
 @node_fusion("GLUFusion", "MulFusion")

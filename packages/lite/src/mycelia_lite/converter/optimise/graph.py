@@ -64,12 +64,19 @@ class FileGraph:
     """The nodes of one subgraph in order, and the tensors of the file. Tensors are numbers.
 
     `pinned`: tensors that something outside of the nodes reads: outputs, and what other subgraphs name.
+    `siblings`: all subgraphs by their numbers; `framework`: fmkType of the file; `released`: numbers of
+    subgraphs that nodes of this one called, and call no more.
     """
 
     def __init__(
         self, tensors: list[Table], nodes: Iterable[Table], inputs: Iterable[int], pinned: Iterable[int]
     ) -> None:
         self.tensors = tensors
+        self.parameters: list[int] = []  # in order, and so the results
+        self.results: list[int] = []
+        self.siblings: list[FileGraph] = [self]
+        self.framework = 0
+        self.released: set[int] = set()
         self.inputs = {int(i) for i in inputs}
         self.pinned = {int(i) for i in pinned}
         self.nodes: list[FileNode] = []
@@ -257,6 +264,10 @@ class FileGraph:
             self.maker[o] = node
         for i in node.inputs:
             self.readers.setdefault(i, []).append(node)
+
+    def remove(self, node: FileNode) -> None:
+        """Take a node out whose results nobody reads, whatever it does; what then nobody reads goes, too."""
+        self._drop(self._leave(node))
 
     def _leave(self, node: FileNode) -> list[int]:
         self.nodes.remove(node)

@@ -226,6 +226,25 @@ def batch_matmul(graph: FileGraph, node: FileNode) -> bool:
     return True
 
 
+@node_fusion("AffineFusion", "MatMulFusion")
+def affine(graph: FileGraph, node: FileNode) -> bool:
+    """Rows with their neighbours side by side, times a constant matrix -> Affine"""
+    splice = graph.sole_maker(node.inputs[0], "Splice")
+    matrix = graph.float_constant(node.inputs[1])
+    if splice is None or matrix is None or matrix.ndim != 2 or node.op.transpose_a:
+        return False
+    context, count = list(splice.op.context), graph.shape(splice.inputs[0])[1]
+    if count < 0 or not graph.is_float(node.output):
+        return False
+    inside = range(-min(context), count - max(context))
+    if list(splice.op.forward_indexes) != [row + offset for row in inside for offset in context]:
+        return False  # rows at the borders are repeated, or some are left out
+    op = Table("Affine", context=context, output_dim=splice.op.output_dim, transpose_b=node.op.transpose_b)
+    op.activation_type = node.op.activation_type
+    graph.replace(node, op, [splice.inputs[0], *node.inputs[1:]], [splice])
+    return True
+
+
 def _row_of_batch(graph: FileGraph, tensor: int) -> tuple[int, int] | None:
     """(x, i) of a tensor that is x[i]"""
     made = graph.maker.get(tensor)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 
 import numpy as np
 
-from mycelia_lite import format as ms_format
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
+from mycelia_lite.converter.optimise.part import Part
 from mycelia_lite.converter.optimise.registry import graph_fusion, node_fusion
 from mycelia_lite.converter.optimise.shapes import RESHAPES, order_of, same_shape
 from mycelia_lite.converter.optimise.slices import is_whole, read_slice
@@ -163,8 +161,9 @@ def constants(graph: FileGraph) -> int:
     if not found:
         return 0
     wanted = sorted(o for o in known if any(r not in found for r in graph.readers.get(o, ())))
-    arrays = _computed(graph, found, wanted)
-    if arrays is None:
+    try:
+        arrays = Part(graph, [], wanted)([])
+    except RuntimeError:  # the runtime refuses one of them
         return 0
     for tensor, array in zip(wanted, arrays):
         made = graph.add_constant(array, graph.tensors[tensor].name)
@@ -180,34 +179,3 @@ def _grows(graph: FileGraph, node: FileNode) -> bool:
         return True
     given = sum(int(np.prod(graph.shape(i), dtype=np.int64)) for i in node.inputs)
     return 8 * (sum(int(np.prod(s, dtype=np.int64)) for s in sizes) - given) > _GROWTH
-
-
-def _computed(graph: FileGraph, nodes: list[FileNode], wanted: list[int]) -> list[np.ndarray] | None:
-    """What the runtime computes for these tensors; None if it cannot."""
-    from mycelia_lite.model import Model
-
-    numbers = sorted({i for n in nodes for i in (*n.inputs, *n.outputs)})
-    place = {old: new for new, old in enumerate(numbers)}
-    tables = [graph.tensors[i] for i in numbers]
-    cnodes = [
-        Table(
-            "CNode",
-            name=n.name,
-            primitive=n.op,
-            inputIndex=[place[i] for i in n.inputs],
-            outputIndex=[place[o] for o in n.outputs],
-        )
-        for n in nodes
-    ]
-    outputs = [place[t] for t in wanted]
-    sub = Table("SubGraph", outputIndices=outputs, nodeIndices=list(range(len(cnodes))))
-    root = Table("MetaGraph", outputIndex=outputs, nodes=cnodes, allTensors=tables, subGraph=[sub])
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "constants.ms")
-        ms_format.write(path, root)
-        model = Model()
-        try:
-            model.build_from_file(path)
-            return [t.get_data_to_numpy() for t in model.predict([])]
-        except RuntimeError:
-            return None

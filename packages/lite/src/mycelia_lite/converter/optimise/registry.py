@@ -58,7 +58,7 @@ def over_nodes(kinds: set[str], function: Callable[[FileGraph, FileNode], bool])
     def run(graph: FileGraph) -> int:
         fired = 0
         for node in [n for n in graph.nodes if n.kind in kinds]:
-            if graph.maker.get(node.outputs[0]) is node:  # it may be gone
+            if node.outputs and graph.maker.get(node.outputs[0]) is node:  # it may be gone
                 fired += function(graph, node)
         return fired
 
