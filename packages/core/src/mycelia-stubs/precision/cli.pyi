@@ -6,9 +6,9 @@ from mycelia.debug.reading.folders import Dump as Dump
 
 __all__ = [
     "Bisect", "Dump", "MISMATCH", "Metric", "PROMPT", "automatic_check", "bisect_passes", "compare_dumps",
-    "compare_files", "compared_summary", "describe", "dump_overflow", "dump_reference", "dump_under_test",
-    "list_operators", "main", "main_options", "node_information", "operators", "print_tensor",
-    "run_command", "train_both",
+    "compare_files", "compared_summary", "convert_dump", "describe", "dump_overflow", "dump_reference",
+    "dump_under_test", "list_operators", "main", "main_options", "node_information", "operators",
+    "print_tensor", "run_command", "train_both",
 ]
 
 MISMATCH: int
@@ -28,6 +28,9 @@ def compare_files(files, named=False, print_count=20, atol=0.001, rtol=0.001, sa
 
 def compared_summary(file=None, cosine=0.98, limit=3) -> None:
     """List the operators of a comparison whose inputs or outputs differ, in order of execution."""
+
+def convert_dump(source, out, layout='ND', kind='npy') -> None:
+    """Make a file of each tensor in asynchronous dumps, `NAME.{input|output}.{i}.{shape}.{dtype}.npy`."""
 
 def dump_overflow(command, steps='all') -> None:
     """Run a script and keep the operators whose outputs are not finite."""

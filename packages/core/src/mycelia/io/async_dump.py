@@ -28,9 +28,11 @@ field 1.  Unknown fields are skipped.
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -43,6 +45,7 @@ from mycelia.io.files import atomic_write
 
 VERSION = "1.0"
 PLAIN = "DefaultFormat"
+_NAME = re.compile(r"\w+\.[^.]+\.\d+(?:\.\d+)?\.\d+")
 _LENGTH = struct.Struct("<Q")
 _LONGEST_HEADER = 1 << 28  # bytes; a header has some hundred
 
@@ -84,6 +87,11 @@ class DumpRecord:
         """``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}``, ``/`` and ``.`` of names as ``_``."""
         name = self.op_name.replace("/", "_").replace(".", "_")
         return f"{self.op_type}.{name}.{self.task_id}.{self.stream_id}.{self.time_us}"
+
+
+def is_named_as_dump(path: Path) -> bool:
+    """Whether a file has the name of a record, ``TYPE.NAME.TASK.STREAM.TIME``, the stream or not."""
+    return path.is_file() and _NAME.fullmatch(path.name) is not None
 
 
 def _shape(number: int, shape: Sequence[int]) -> bytes:

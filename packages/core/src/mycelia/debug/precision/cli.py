@@ -26,6 +26,7 @@ from mycelia.debug.reading.folders import Dump
 from mycelia.engine.base import errors
 
 PROMPT = "PrecisionTool > "
+_PLAIN, _DEVICE = "ND", "device"  # layouts of `convert`
 MISMATCH = 3  # exit status of `--fail` when a comparison found one
 
 app = typer.Typer(
@@ -228,6 +229,27 @@ def automatic_check(
         if right is None:
             raise errors.value_error("ac", "there is no dump of a trusted run: collect one by ref_dump")
         compare_dumps(runs.dump_folder(), right)
+
+
+@app.command("convert")
+def convert_dump(
+    source: Annotated[Path, typer.Option("-d", help="A file of an asynchronous dump, or a folder of them.")],
+    out: Annotated[Path, typer.Option("-out", help="The folder of the converted files.")],
+    layout: Annotated[
+        str, typer.Option("-f", help="'ND' as the tensors are, 'device' as they lie in the device.")
+    ] = "ND",
+    kind: Annotated[str, typer.Option("-t", help="'npy', or 'bin' for bare bytes.")] = "npy",
+) -> None:
+    """Make a file of each tensor in asynchronous dumps, `NAME.{input|output}.{i}.{shape}.{dtype}.npy`."""
+    from mycelia.io import async_dump
+
+    if layout not in (_PLAIN, _DEVICE):
+        raise errors.one_of(layout, (_PLAIN, _DEVICE), subject="convert", what="-f")
+    if not source.exists():
+        raise errors.value_error("convert", f"there is no file and no folder {os.fspath(source)!r}")
+    files = sorted(filter(async_dump.is_named_as_dump, source.rglob("*"))) if source.is_dir() else [source]
+    count = sum(len(async_dump.convert(file, out, kind, layout == _DEVICE)) for file in files)
+    console.print(f"{len(files)} files, {count} tensors: {out}", markup=False)
 
 
 @app.command("run", context_settings={"ignore_unknown_options": True})
