@@ -61,7 +61,8 @@ def graph(ask) -> str:
 def test_dumps_below_the_base_folder_are_found(client, base):
     assert find_dumps(str(base)) == [("./deep/dump", [0, 1])]
     found = client.get("/api/v1/debugger/dumps").json()
-    assert found == {"limit": 2, "dumps": [{"dump": "./deep/dump", "ranks": [0, 1], "session": None}]}
+    assert found == {"dumps": [{"dump": "./deep/dump", "ranks": [0, 1], "session": None}]}
+    assert client.get("/api/v1/debugger").json() == {"sessions": SESSIONS, "limit": 2}
     client.post(SESSIONS, {"session_type": "OFFLINE", "dump_dir": "./deep/dump"})
     assert client.get("/api/v1/debugger/dumps").json()["dumps"][0]["session"] == "1"
 
@@ -151,6 +152,8 @@ def test_graphs_fold_as_those_of_runs(ask):
     assert (
         info["type"] == "ReLU" and info["inputs"] and info["outputs"] and "dump_folders.py:" in info["source"]
     )
+    assert info["stack"][0]["code_line"].startswith("return self.fc2(self.relu(")
+    assert ask("graph/node", name="Default")["stack"] == []
     ask("graph/node", 404, name="nothing")
     ask("graph", 400, graph="graph_x")
 

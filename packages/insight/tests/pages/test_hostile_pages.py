@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 TESTS = Path(__file__).parents[1]
@@ -29,6 +30,7 @@ from test_pages import by, until  # noqa: E402
 from test_records import bucket, image_message, png, tensorflow  # noqa: E402
 from test_service import Command  # noqa: E402
 
+from mycelia.debug.dump.files import op_name  # noqa: E402
 from mycelia.train.summary.lineage import (  # noqa: E402
     DatasetGraph,
     EvaluationLineage,
@@ -45,6 +47,7 @@ def evil(place: str) -> str:
 
 
 RUN = "./" + evil("run")
+ODD = np.array([np.nan, np.inf], np.float32)
 
 #: What a page must show, at least, and what its address needs for that; pages that are not here show the run.
 SHOWN = {
@@ -66,8 +69,16 @@ SHOWN = {
     "/compare-analysis/loss": ["landscape", "run", "unit", "decomposition"],
     "/train-manage/graph": ["node", "graph"],
     "/train-manage/data-map": ["operator"],
+    "/debugger": ["dump"],
+    "/offline-debugger": ["dump", "operator", "code", "source"],
 }
+DUMP = "./" + evil("dump")
 MORE = {
+    "/offline-debugger": "&".join(
+        f"{name}={quote(value)}" for name, value in {
+            "dir": DUMP, "node": f"graph_0/Default/{evil('operator')}", "tensor": "output:0", "why": "node",
+        }.items()
+    ),
     "/model-traceback": "columns=" + quote(
         json.dumps(["optimizer", "network", f"metric/{evil('metric')}", f"user_defined/{evil('user')}"])
     )
@@ -142,11 +153,30 @@ def hostile_runs(base: Path) -> None:
     )
 
 
+def hostile_dump(folder: Path) -> None:
+    """A dump of one step whose operator, type of weights, line and file have such names."""
+    step = folder / "rank_0" / "net" / "0" / "0"
+    step.mkdir(parents=True)
+    name = f"Default/{evil('operator')}"
+    for io in ("input", "output"):
+        np.save(step / f"Add.{op_name(name)}.0.0.1700000000000000.{io}.0.DefaultFormat.Float32.npy", ODD)
+    (folder / "rank_0" / ".dump_metadata").mkdir()
+    graphs = folder / "rank_0" / "graphs"
+    graphs.mkdir()
+    (graphs / "ms_output_trace_code_graph_0.ir").write_text(
+        f"%para1_{evil('weight')} : <Tensor[Float32], (2)>\n"
+        f"  %0(x) = Add(%para1_{evil('weight')}, %para1_{evil('weight')}) {{}}\n"
+        f"      # Fullname with scope: ({name})\n"
+        f"      # In file {evil('source')}:3, 4~8/        {evil('code')}/\n"
+    )
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     base = folder / evil("base")
     hostile_runs(base)
+    hostile_dump(base / evil("dump"))
     made = Command(folder)
     assert made.start(base).returncode == 0
     kinds = (

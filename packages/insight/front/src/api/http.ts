@@ -16,7 +16,7 @@ export function address(path: string, query: Query = {}): URL {
 
 async function answered<T>(answer: Response): Promise<T> {
   const body = await answer.json().catch(() => ({ error: answer.statusText }));
-  if (!answer.ok) throw new ServiceError(body.error ?? answer.statusText);
+  if (!answer.ok) throw new ServiceError(body.error ?? body.error_msg ?? answer.statusText);
   return body as T;
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
 from mycelia.debug.reading.origins import trace_back
 from mycelia_insight.debugger import DebuggerTensor, Node
-from mycelia_insight.debugger.nodes import graph_name
+from mycelia_insight.debugger.nodes import graph_name, stack_of
 from mycelia_insight.debugger.session import Session, Wrong
 from mycelia_insight.records import tensors
 from mycelia_insight.records.graph import Leaf, ScopeGraph
@@ -44,6 +44,12 @@ class Views:
                     name, [node for node in tree.nodes.values() if graph_name(node.graph) == name]
                 )
             return self._graphs[key]
+
+    def stack(self, rank: int, graph: str, name: str) -> list[dict[str, Any]]:
+        """The lines of code that made a node, the innermost first; none of a scope.  Errors: Wrong."""
+        tree = self.session.tree(rank)
+        node = tree.nodes.get(f"{graph or tree.graphs[0]}/{name}")
+        return [] if node is None else stack_of(node)
 
     # ---- steps
 

@@ -36,7 +36,7 @@ _HEADERS = {
 def make_app(settings: Settings, library: Library) -> Starlette:
     """The application below the settings' prefix."""
     extensions = Extensions(library)
-    debugging = Debugging(library.base, settings.max_offline_debugger_session_num)
+    debugging = Debugging(library.base, settings.max_offline_debugger_session_num, settings.api_prefix)
     inner = [
         Mount("/api/v1", routes=api.routes(library, extensions, debugging)),
         Mount("/dashboards", app=extensions),

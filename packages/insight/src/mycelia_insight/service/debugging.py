@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 class Debugging:
-    """base: the folder below which dumps are opened; limit: sessions at a time."""
+    """base: the folder below which dumps are opened; limit: sessions at a time; prefix: of MindInsight's
+    interface.
+    """
 
-    def __init__(self, base: str, limit: int) -> None:
-        self.base, self.limit = base, limit
+    def __init__(self, base: str, limit: int, prefix: str) -> None:
+        self.base, self.limit, self.prefix = base, limit, prefix
         self._sessions: Sessions | None = None
         self._views: dict[str, tuple[Session, Views]] = {}
         self._lock = threading.Lock()

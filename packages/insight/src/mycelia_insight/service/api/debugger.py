@@ -42,6 +42,11 @@ def add(table: Table, debugging: Debugging) -> None:
 
         return decorate
 
+    @table.get("/debugger")
+    def debugger(_request: Request) -> dict:
+        """Where sessions are opened and moved, and how many there may be at a time."""
+        return {"sessions": f"{debugging.prefix}/debugger/sessions", "limit": debugging.limit}
+
     @table.get("/debugger/dumps")
     def dumps(_request: Request) -> dict:
         """Dumps below the base folder, with the numbers of the sessions that are open."""
@@ -49,7 +54,7 @@ def add(table: Table, debugging: Debugging) -> None:
         found = dict(find_dumps(debugging.base))
         rows = [{"dump": d, "ranks": found[d], "session": opened.get(d)} for d in found]
         others = [{"dump": d, "ranks": [], "session": n} for d, n in opened.items() if d not in found]
-        return {"limit": debugging.limit, "dumps": rows + others}
+        return {"dumps": rows + others}
 
     @get("steps", _RANK)
     def debugger_steps(views: Any, rank: int) -> dict:
@@ -100,8 +105,8 @@ def add(table: Table, debugging: Debugging) -> None:
 
     @get("graph/node", _RANK, _GRAPH, Parameter("name", str, "a name"))
     def debugger_graph_node(views: Any, rank: int, graph: str, name: str) -> dict:
-        """A node or scope, with what it takes and who takes from it."""
-        return described(views.graph(rank, graph), name)
+        """A node or scope, with what it takes, who takes from it, and the lines of code that made it."""
+        return {**described(views.graph(rank, graph), name), "stack": views.stack(rank, graph, name)}
 
 
 def _cells(row: Any) -> Any:

@@ -1,0 +1,87 @@
+// A session as the page has it: where it is, its watchpoints, what hits them. Other pages may move it, too.
+import { all, hits, poll, steps, type Device, type HitPage, type Metadata, type WatchPoint } from "../api/debugger";
+import { textOf } from "../follow.svelte";
+import { settings } from "../settings.svelte";
+
+export const MOST_HITS = 100;
+const AGAIN_MS = 2000; // after a request that failed
+
+export interface StepRow {
+  step: number;
+  graphs: string[];
+}
+
+export class Session {
+  metadata = $state.raw<Metadata>();
+  devices = $state.raw<Device[]>([]);
+  graphs = $state.raw<string[]>([]);
+  watches = $state.raw<WatchPoint[]>([]);
+  hits = $state.raw<HitPage>();
+  steps = $state.raw<StepRow[]>([]);
+  failure = $state("");
+  version = $state(0); // rises when something of it has changed
+
+  // moved: called when the step has changed by what another page, or the training, did.
+  constructor(
+    readonly id: () => string,
+    readonly rank: () => number,
+    private readonly moved: (step: number) => void,
+  ) {
+    $effect(() => {
+      const [mine, its] = [this.id(), this.rank()];
+      const isLive = settings.live === "on";
+      let wanted = true;
+      let wait = 0;
+      const listen = async (): Promise<void> => {
+        try {
+          const { metadata } = await poll(mine, this.metadata?.pos ?? "");
+          if (wanted && metadata.pos !== this.metadata?.pos) await this.load(mine, its);
+          if (wanted) void listen();
+        } catch {
+          if (wanted) wait = window.setTimeout(() => void listen(), AGAIN_MS);
+        }
+      };
+      void this.load(mine, its).then((found) => found && wanted && isLive && void listen());
+      return () => ((wanted = false), clearTimeout(wait));
+    });
+  }
+
+  refresh = () => this.load(this.id(), this.rank());
+
+  // Does something to the session and reads it anew; what is refused stands in `failure`.
+  async act(what: Promise<unknown>): Promise<boolean> {
+    let done = true;
+    try {
+      await what;
+      this.failure = "";
+    } catch (error) {
+      this.failure = textOf(error);
+      done = false;
+    }
+    const failure = this.failure;
+    await this.refresh();
+    this.failure ||= failure;
+    return done;
+  }
+
+  private async load(id: string, rank: number): Promise<boolean> {
+    try {
+      const [told, found, recorded] = await Promise.all([all(id, rank), hits(id, rank, MOST_HITS, 0), steps(id, rank)]);
+      if (id !== this.id() || rank !== this.rank()) return false;
+      const before = this.metadata?.step;
+      if (before !== undefined && before !== told.metadata.step) this.moved(told.metadata.step);
+      this.metadata = told.metadata;
+      this.devices = told.devices;
+      this.graphs = told.graph.graph_names;
+      this.watches = told.watch_points;
+      this.hits = found;
+      this.steps = recorded;
+      this.failure = "";
+      this.version += 1;
+      return true;
+    } catch (error) {
+      if (id === this.id() && rank === this.rank()) this.failure = textOf(error);
+      return false;
+    }
+  }
+}
