@@ -103,3 +103,14 @@ def test_a_rank_is_dropped():
 def test_all_reduce_refuses(parts, error):
     with pytest.raises(error):
         collectives.all_reduce(parts)
+
+
+@pytest.mark.parametrize("fault", [faults.StuckBit("exp", bit=9), faults.WrongRounding("exp")])
+def test_a_check_of_each_operator_alone_names_the_broken_one(fault):
+    from mycelia import precision
+
+    x = half(*np.linspace(-1, 1, 500))
+    with faults.inject(fault), precision.acc_check() as kept:
+        ops.tanh(ops.exp(ops.relu(x)))
+    verdicts = {row.operator.type: row.verdict for row in kept.results()}
+    assert verdicts == {"ReLU": "pass", "Exp": "fail", "Tanh": "pass"}

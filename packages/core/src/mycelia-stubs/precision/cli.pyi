@@ -5,10 +5,10 @@ from mycelia.debug.precision.operators import describe as describe, operators as
 from mycelia.debug.reading.folders import Dump as Dump
 
 __all__ = [
-    "Bisect", "Dump", "MISMATCH", "Metric", "PROMPT", "automatic_check", "bisect_passes", "compare_dumps",
-    "compare_files", "compared_summary", "convert_dump", "describe", "dump_overflow", "dump_reference",
-    "dump_under_test", "list_operators", "main", "main_options", "node_information", "operators",
-    "print_tensor", "run_command", "train_both",
+    "Bisect", "Dump", "MISMATCH", "Metric", "PROMPT", "automatic_check", "bisect_passes", "check_operators",
+    "compare_dumps", "compare_files", "compared_summary", "convert_dump", "describe", "dump_overflow",
+    "dump_reference", "dump_under_test", "list_operators", "main", "main_options", "node_information",
+    "operators", "print_tensor", "run_command", "train_both",
 ]
 
 MISMATCH: int
@@ -19,6 +19,9 @@ def automatic_check(limit=3, compare=False) -> None:
 
 def bisect_passes(command, metric, good, passes='') -> None:
     """Find the smallest set of compiler passes to blame for a bad number, then the first operator."""
+
+def check_operators(command, random=False, out=None, limit=10) -> None:
+    """Run a script and check each operator of it alone against a reference in float64."""
 
 def compare_dumps(left, right, graph=None, out=None, strict=False, by='name', names=None, threshold=0.98, html=None) -> None:
     """Compare two dump folders: a CSV of all tensors, and the first operator that departs."""

@@ -7,8 +7,9 @@ from mycelia.debug.precision.bisect import Bisect, Metric
 from mycelia.debug.precision.collection import collect
 from mycelia.debug.precision.comparison import Comparison, Divergence, Row, save
 from mycelia.debug.precision.measures import COLUMNS, STRICT_COLUMNS, measure, ulps
+from mycelia.debug.precision.operator_check import Checked, OperatorCheck, acc_check
 
 __all__ = [
-    "COLUMNS", "STRICT_COLUMNS", "Bisect", "Comparison", "Divergence", "Metric", "Row", "collect", "measure",
-    "save", "ulps",
+    "COLUMNS", "STRICT_COLUMNS", "Bisect", "Checked", "Comparison", "Divergence", "Metric", "OperatorCheck",
+    "Row", "acc_check", "collect", "measure", "save", "ulps",
 ]  # fmt: skip

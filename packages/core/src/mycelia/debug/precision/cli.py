@@ -19,7 +19,7 @@ import click
 import typer
 from rich.console import Console
 
-from mycelia.debug.precision import comparison, matching, report, runs, tables
+from mycelia.debug.precision import comparison, matching, operator_check, report, runs, tables
 from mycelia.debug.precision.bisect import Bisect, Metric
 from mycelia.debug.precision.operators import describe, operators
 from mycelia.debug.reading.folders import Dump
@@ -307,6 +307,36 @@ def train_both(
         _collect("reference", reference, steps, fused)
     else:
         _collect("reference_fusion_off", command, steps, fused)
+
+
+@app.command("acc_check")
+def check_operators(
+    command: _Command,
+    random: Annotated[
+        bool, typer.Option("--random", help="On inputs drawn from the recorded ones, not on these.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The table; default: below temp.")] = None,
+    limit: Annotated[int, typer.Option("-l", min=1, help="At most so many operators that fail.")] = 10,
+) -> None:
+    """Run a script and check each operator of it alone against a reference in float64."""
+    path = out or runs.working_folder() / "temp" / "acc_check" / f"{time.strftime('%Y%m%d%H%M%S')}.csv"
+    path.unlink(missing_ok=True)
+    action = operator_check.RANDOM if random else operator_check.RECORDED
+    code = runs.run_command(command, runs.environment(action, path))
+    if not path.is_file():
+        raise errors.value_error("acc_check", f"{command!r}, status {code}, ran no operator of Mycelia")
+    rows = comparison.read_table(path)
+    verdicts = [row["Verdict"] for row in rows]
+    for row in [r for r in rows if r["Verdict"] == operator_check.FAIL][:limit]:
+        console.print(f"[{row['Op Type']}] {row['Op Name']}, output {row['Slot']}, {row['Data Type']} "
+                      f"{row['Shape']}: {row['Reason']}", markup=False)  # fmt: skip
+        console.print(f"  largest error {row['MaxAbsoluteError']}, bound {row['Bound']}, cosine "
+                      f"{row['CosineSimilarity']}  {row['Source']}", markup=False)  # fmt: skip
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in operator_check.VERDICTS)
+    console.print(f"{path}: {counts}", markup=False)
+    _Outcome.mismatch |= operator_check.FAIL in verdicts
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command("bisect")

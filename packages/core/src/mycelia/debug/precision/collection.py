@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mycelia.debug.dump import dump, parse
+from mycelia.debug.precision import operator_check
 from mycelia.debug.precision.instructions import ProgramDump
 from mycelia.debug.precision.switches import ALL, read_switches
 from mycelia.engine.base import config, errors
@@ -76,6 +77,20 @@ def start() -> None:
         config.set_value("pass_off", ALL)
     elif action == "passes":
         failures.listeners.append(_Passes(path))
+    elif action in operator_check.INPUTS:
+        _check_operators(action, path)
+
+
+def _check_operators(inputs: str, path: Path) -> None:
+    """Keep the operators of this process, and write a table of them when it ends."""
+    stack = ExitStack()
+    found = stack.enter_context(operator_check.acc_check())
+
+    def write() -> None:
+        stack.close()
+        operator_check.write_table(found.results(inputs), path)
+
+    atexit.register(write)
 
 
 def program_dump(nodes: Sequence[Node]) -> ProgramDump:

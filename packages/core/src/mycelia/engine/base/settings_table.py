@@ -274,7 +274,7 @@ SETTINGS: dict[str, Setting] = {
         _s("dump_ignore_useless_output", True, env="MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT", in_context=False,
            doc="Whether a data dump leaves out tensors without elements."),
         _s("precision", "", env="MYCELIA_PRECISION", in_context=False,
-           choices=("", "dump", "overflow", "fusion_off", "passes", "program"),
+           choices=("", "dump", "overflow", "fusion_off", "passes", "program", "recorded", "random"),
            doc="What the process collects for `mycelia-precision`, which sets this for the scripts it runs."),
         _s("precision_steps", "0", env="MYCELIA_PRECISION_STEPS", in_context=False,
            doc="Iterations that are collected then: `all`, or numbers and ranges, `0|5-8`."),

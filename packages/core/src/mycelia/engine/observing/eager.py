@@ -66,6 +66,9 @@ class EagerCalls:
         place = _C.gradient_origin() or origin(3)
         canonical = op.definition.canonical_attrs(attrs)
         operator = self.names.operator(op, place, canonical, rank)
+        operator.numbers = {
+            i: v for i, v in enumerate(tensors) if v is not None and not isinstance(v, Tensor)
+        }
         result = observed_call(self.watching, run, operator, op, inputs, lambda: op._execute(inputs, attrs))
         self.remember(op, place, rank, result)
         return result
