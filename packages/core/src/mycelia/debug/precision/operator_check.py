@@ -2,7 +2,7 @@
 operators before it made of theirs.
 
 The reference is the operator's body (`docs/adding-an-op.md`) on the same inputs in float64. An error counts
-where it is larger than the tolerance of the result's dtype (`mycelia.testing.tolerances`) and than what
+where it is larger than the tolerance of the result's dtype (`engine.base.tolerances`) and than what
 rounding of the inputs alone would do to the result, which the reference is asked for, too: sums that cancel
 are not blamed for it.
 """
@@ -26,10 +26,10 @@ from mycelia.debug.precision import measures
 from mycelia.debug.statistics import array_of
 from mycelia.engine import observing
 from mycelia.engine.base import config, dtypes, errors
+from mycelia.engine.base.tolerances import tolerance
 from mycelia.engine.observing import Observer, Operator, Run
 from mycelia.engine.ops.define import LIST
 from mycelia.engine.tensors.tensor import Tensor
-from mycelia.testing.tolerances import tolerance
 
 INPUTS = RECORDED, RANDOM = "recorded", "random"
 VERDICTS = PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
