@@ -10,7 +10,7 @@ HOOK_API = 1
 @hookimpl
 def mycelia_begin(compiling: bool) -> None:
     """What watches from the beginning if settings ask for it: the run recorder, the collection for
-    `mycelia-precision`, the data dump, the check for values that are not finite.
+    `mycelia-precision`, the data dump, the debugger, the check for values that are not finite.
     """
     from mycelia.engine.base import settings
 
@@ -27,6 +27,10 @@ def mycelia_begin(compiling: bool) -> None:
         from mycelia.debug.dump import start
 
         start(compiling)
+    if settings.get("debugger"):
+        from mycelia.debug import online
+
+        online.start(compiling)
 
 
 @hookimpl

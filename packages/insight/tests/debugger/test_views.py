@@ -62,7 +62,7 @@ def test_dumps_below_the_base_folder_are_found(client, base):
     assert find_dumps(str(base)) == [("./deep/dump", [0, 1])]
     found = client.get("/api/v1/debugger/dumps").json()
     assert found == {"dumps": [{"dump": "./deep/dump", "ranks": [0, 1], "session": None}]}
-    assert client.get("/api/v1/debugger").json() == {"sessions": SESSIONS, "limit": 2}
+    assert client.get("/api/v1/debugger").json() == {"sessions": SESSIONS, "limit": 2, "online": False}
     client.post(SESSIONS, {"session_type": "OFFLINE", "dump_dir": "./deep/dump"})
     assert client.get("/api/v1/debugger/dumps").json()["dumps"][0]["session"] == "1"
 

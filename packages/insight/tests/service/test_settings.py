@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -308,7 +309,11 @@ def test_a_workspace_that_cannot_be_written_to_is_told(command):  # noqa: F811
     assert "The workspace cannot be written to" in found.stderr and "Traceback" not in found.stderr
 
 
-def test_what_has_no_effect_is_told(command):  # noqa: F811
-    found = command.start(FIXTURE, "--enable-debugger", "True", "--max-graph-node-size", "5")
-    assert found.returncode == 0
-    assert found.stdout.startswith("[WARNING] --enable-debugger has no effect: there is no debugger yet.\n")
+def test_the_debugger_listens_at_its_port_if_it_is_asked_to(command):  # noqa: F811
+    pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    found = command.start(FIXTURE, "--enable-debugger", "True", "--debugger-port", str(port))
+    assert found.returncode == 0 and "[WARNING]" not in found.stdout
+    socket.create_connection(("127.0.0.1", port)).close()

@@ -8,7 +8,7 @@ import csv
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,8 +53,8 @@ class Node:
         steps = None if iterations is None else set(iterations)
         return [
             t
-            for t in self.analyzer._tensors_of(self)
-            if t.io == io and (chosen is None or t.slot in chosen) and (steps is None or t.iteration in steps)
+            for t in self.analyzer.tensors_of(self, steps)
+            if t.io == io and (chosen is None or t.slot in chosen)
         ]
 
 
@@ -179,12 +179,13 @@ class DumpAnalyzer:
     def _records(self) -> dict[tuple[int, int, int], list[Record]]:
         return {(s.rank, s.graph, s.iteration): s.records() for s in self.dump.steps}
 
-    def _tensors_of(self, node: Node) -> list[DebuggerTensor]:
+    def tensors_of(self, node: Node, iterations: Collection[int] | None = None) -> list[DebuggerTensor]:
+        """All tensors of a node that were dumped, in these iterations or in all."""
         names = short_name(node.name) | {node.name}
         return [
             DebuggerTensor(node, r.io, r.slot, iteration, r)
             for (rank, graph, iteration), records in sorted(self._records.items())
-            if (rank, graph) == (node.rank, node.graph)
+            if (rank, graph) == (node.rank, node.graph) and (iterations is None or iteration in iterations)
             for r in records
             if r.name in names
         ]
@@ -281,8 +282,8 @@ class DumpAnalyzer:
         return found
 
     def _previous(self, tensor: DebuggerTensor) -> np.ndarray | None:
-        for other in self._tensors_of(tensor.node):
-            if (other.io, other.slot, other.iteration) == (tensor.io, tensor.slot, tensor.iteration - 1):
+        for other in self.tensors_of(tensor.node, [tensor.iteration - 1]):
+            if (other.io, other.slot) == (tensor.io, tensor.slot):
                 return other.value()
         return None
 

@@ -55,10 +55,10 @@ def start(
     config: Annotated[str, typer.Option(help="file:/path.py, .toml, .json, or python:package.module.")] = "",
     foreground: Annotated[bool, typer.Option("--foreground", help="Serve in this process.")] = False,
     enable_debugger: Annotated[
-        str | None, typer.Option(help="true, false, 1 or 0; accepted without effect.")
+        str | None, typer.Option(help="true, false, 1 or 0: whether trainings may connect to be debugged.")
     ] = None,
     debugger_port: Annotated[
-        str | None, typer.Option(help="1 to 65535, not that of --port; accepted without effect.")
+        str | None, typer.Option(help="Where they connect, 1 to 65535, not --port; 50051 if nothing is said.")
     ] = None,
     offline_debugger_mem_limit: Annotated[
         str | None, typer.Option(help="512 to 2147483647 MB; accepted without effect.")
@@ -85,8 +85,6 @@ def start(
     if chosen.port < 1024 and os.geteuid() != 0:
         typer.echo(f"Port {chosen.port} is below 1024, which only root may use.", err=True)
         raise typer.Exit(1)
-    if chosen.enable_debugger:
-        typer.echo("[WARNING] --enable-debugger has no effect: there is no debugger yet.")
     if not os.path.isdir(chosen.summary_base_dir):
         typer.echo(f"[WARNING] {chosen.summary_base_dir} is not there yet; runs are shown when they come.")
     _look_for_another(chosen)

@@ -1,4 +1,4 @@
-"""The debugger's interface as MindInsight has it, `/debugger/sessions`: sessions over dumps."""
+"""The debugger's interface as MindInsight has it, `/debugger/sessions`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from starlette.routing import BaseRoute, Match, Route, Router
 
 from mycelia.debug.conditions import is_activation, is_gradient, is_weight
 from mycelia_insight.debugger.nodes import by_file
-from mycelia_insight.debugger.session import Session, Wrong, condition_collections
-from mycelia_insight.debugger.sessions import Sessions
+from mycelia_insight.debugger.session import Session, condition_collections
+from mycelia_insight.debugger.sessions import ONLINE, Sessions
+from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
 from mycelia_insight.service.compatible.common import Refused, answer, body_or_refused, need, whole
 
@@ -92,7 +93,9 @@ class _Debugger:
     def create(self, request: Request, body: dict) -> str:
         kind = body.get("session_type")
         if kind == "ONLINE":
-            raise Wrong("5054B281", "the online debugger is not there yet: open a dump, session_type OFFLINE")
+            if self.sessions.online is None:
+                raise Wrong("5054B281", "the service takes no trainings: start it with --enable-debugger 1")
+            return ONLINE
         if kind != "OFFLINE" or not isinstance(body.get("dump_dir"), str):
             raise Wrong("5054B281", "session_type must be OFFLINE, and dump_dir the folder of a dump")
         return self.sessions.create(body["dump_dir"])
@@ -115,8 +118,8 @@ class _Debugger:
         watches = [watch.as_dict() for watch in session.watches.values()]
         if mode == "all":
             devices = [
-                {"rank_id": r, "device_id": str(r), "server_ip": "", "graph_names": t.graphs,
-                 "total_step_num": {g: session.iterations[-1] + 1 for g in t.graphs}}
+                {"rank_id": r, "device_id": str(r), "server_ip": session.state(r)["ip"],
+                 "graph_names": t.graphs, "total_step_num": dict.fromkeys(t.graphs, session.last_step)}
                 for r, t in session.trees.items()
             ]  # fmt: skip
             graph = {"graph_names": tree.graphs, "nodes": tree.children("")}
@@ -149,11 +152,11 @@ class _Debugger:
         if not rank.isdecimal():
             raise Wrong("5054B081", f"rank must be a whole number, but is {rank!r}")
         tree = session.tree(int(rank))
-        steps = [(s.iteration, s.graph) for s in session.analyzer.dump.steps if s.rank == int(rank)]
+        known = session.source.runs(int(rank))
         runs = [
-            {"count": i + 1, "graph_name": g, "has_data": (i, int(g.rpartition("_")[2])) in steps,
+            {"count": step, "graph_name": g, "has_data": (step, int(g.rpartition("_")[2])) in known,
              "sub_graph_names": []}
-            for i in range(session.iterations[-1] + 1) for g in tree.graphs
+            for step in range(1, session.last_step + 1) for g in tree.graphs
         ]  # fmt: skip
         return {"graph_runs": runs}
 
@@ -175,31 +178,31 @@ class _Debugger:
         session = self.session(request)
         rank = _rank(body)
         number = session.create(body.get("condition"), body.get("watch_nodes") or [], rank)
-        return {"id": number, "metadata": session.go("pause", "step", None)["metadata"]}
+        return {"id": number, **_where(session, rank)}
 
     def update_watch(self, request: Request, body: dict) -> dict:
         session = self.session(request)
-        session.update(
-            body.get("watch_point_id"), body.get("watch_nodes") or [], body.get("mode"), _rank(body)
-        )
-        return session.go("pause", "step", None)
+        nodes, rank = body.get("watch_nodes") or [], _rank(body)
+        session.update(body.get("watch_point_id"), nodes, body.get("mode"), rank)
+        return _where(session, rank)
 
     def delete_watch(self, request: Request, body: dict) -> dict:
         session = self.session(request)
         session.delete(body.get("watch_point_id"))
-        return session.go("pause", "step", None)
+        return _where(session, _rank(body))
 
     def recheck(self, request: Request, body: dict) -> dict:
         session = self.session(request)
         session.recheck()
-        return session.go("pause", "step", None)
+        return _where(session, _rank(body))
 
     def control(self, request: Request, body: dict) -> dict:
-        session = self.session(request)
-        if body.get("level") == "recheck" and body.get("mode") == "continue" and body.get("steps") is None:
-            session.recheck()
-            return session.go("pause", "step", None)
-        return session.go(str(body.get("mode")), str(body.get("level", "step")), body.get("steps"))
+        session, rank = self.session(request), _rank(body)
+        name, graph = _text(body, "name"), _text(body, "graph_name")
+        if name:
+            name = session.node(name, graph, rank).name
+        session.go(str(body.get("mode")), str(body.get("level", "step")), body.get("steps"), name, rank)
+        return _where(session, rank)
 
     def hits(self, request: Request, body: dict) -> dict:
         session = self.session(request)
@@ -363,6 +366,12 @@ async def _object(request: Request) -> dict:
     if not isinstance(found, dict):
         raise Refused(400, "50540002", "Invalid parameter value. The body must be an object.")
     return found
+
+
+def _where(session: Session, rank: int) -> dict:
+    """What is told after a change."""
+    now = session.metadata(rank)
+    return {"metadata": {"state": now["state"], "enable_recheck": now["enable_recheck"]}}
 
 
 def _rank(body: dict) -> int:

@@ -1,11 +1,11 @@
-"""The nodes of a dump's graphs as a tree of scopes."""
+"""The nodes of graphs as a tree of scopes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from mycelia_insight.debugger import DumpAnalyzer, Node
+from mycelia_insight.debugger import Node
 
 SCOPE = "name_scope"
 
@@ -18,10 +18,8 @@ def graph_name(number: int) -> str:
 class Tree:
     """Scopes and nodes of one rank; names of the interface are ``graph_N/full/name``."""
 
-    def __init__(self, analyzer: DumpAnalyzer, rank: int) -> None:
-        self.nodes: dict[str, Node] = {
-            f"{graph_name(n.graph)}/{n.name}": n for n in analyzer.nodes if n.rank == rank
-        }
+    def __init__(self, nodes: Iterable[Node], rank: int) -> None:
+        self.nodes: dict[str, Node] = {f"{graph_name(n.graph)}/{n.name}": n for n in nodes if n.rank == rank}
         self.graphs = list(dict.fromkeys(graph_name(n.graph) for n in self.nodes.values()))
         self.readers: dict[str, list[str]] = {}
         for name, node in self.nodes.items():

@@ -1,27 +1,29 @@
-"""A session of the offline debugger: a dump, the step that is looked at, watchpoints and what hits them."""
+"""A session of the debugger: the step that is looked at, watchpoints and what hits them, over a dump or over
+running trainings.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mycelia.debug.conditions import (
     CATALOGUE,
     Condition,
-    check,
     condition,
     error_texts,
     is_activation,
     is_gradient,
     is_weight,
 )
-from mycelia_insight.debugger import DebuggerTensor, DumpAnalyzer, Node
+from mycelia.debug.reading.nonfinite import NonFinite
+from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
+from mycelia_insight.debugger.wrong import Wrong
 
 #: What is offered when a session begins; numbers as MindInsight's, in one table that can be changed.
 RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
@@ -43,12 +45,32 @@ RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
 _TARGETS = {"weight": is_weight, "gradient": is_gradient, "activation": is_activation}
 
 
-class Wrong(ValueError):
-    """What a session refuses. `code`: MindInsight's."""
+class Source(Protocol):
+    """Where nodes and tensors come from."""
 
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
+    version: int  # of the nodes
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Of all ranks and graphs, in order of execution."""
+
+    def get_ranks(self) -> list[int]:
+        """All ranks, least first."""
+
+    def steps(self) -> tuple[int, int]:
+        """The first and the last step that can be looked at, counted from 1."""
+
+    def runs(self, rank: int) -> set[tuple[int, int]]:
+        """(step, number of the graph) of each run that has values."""
+
+    def health(self, rank: int, step: int) -> dict[str, Any]:
+        """How many tensors a step made, and how many of their values are not finite.  Errors: Wrong."""
+
+    def trace(self, rank: int, step: int) -> list[NonFinite]:
+        """Outputs of a step that are not finite, those first whose inputs are.  Errors: Wrong."""
+
+    def load(self, tensors: Sequence[DebuggerTensor]) -> None:
+        """Have the values of all of these at hand."""
 
 
 @dataclass
@@ -66,34 +88,58 @@ class Watch:
         return {"id": self.id, "name": f"watchpoint_{self.id}", "watch_condition":
                 {"id": self.condition.id, "abbr": self.condition.abbr, "params": params}}  # fmt: skip
 
+    def point(self, actual: Mapping[str, float], error_code: int) -> dict[str, Any]:
+        """A hit of it, by the bounds that `actual` has numbers for, or why it could not be checked."""
+        params = [
+            {"name": name, "value": value, "actual_value": actual.get(name)}
+            for name, value in self.given.items()
+        ]
+        condition = {"id": self.condition.id, "abbr": self.condition.abbr, "params": params}
+        return {"id": self.id, "name": f"watchpoint_{self.id}", "error_code": error_code,
+                "error_list": error_texts(error_code), "watch_condition": condition}  # fmt: skip
+
 
 class Session:
-    """One dump that is looked at. Steps count from 1: step 1 is iteration 0.
+    """One source that is looked at. `step`: the one that is shown, counted from 1; 0: none has run yet."""
 
-    Errors: ValueError if no dump lies in `folder`.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.analyzer = DumpAnalyzer(folder)
-        self.trees = {rank: Tree(self.analyzer, rank) for rank in self.analyzer.get_ranks()}
-        self.iterations = self.analyzer.get_iterations()
-        self.step = self.iterations[0] + 1
+    def __init__(self, source: Source, step: int) -> None:
+        self.source, self.step = source, step
         self.watches: dict[int, Watch] = {}
         self.hits: dict[int, list[dict[str, Any]]] = {}  # by rank
         self.is_outdated = self.is_confirmed = False
         self.position = 0  # grows with each change that a page must hear of
         self.changed = threading.Condition()
+        self._trees: dict[int, Tree] = {}
+        self._version = -1
 
     # ---- where one is
+
+    @property
+    def trees(self) -> dict[int, Tree]:
+        """The nodes of each rank."""
+        if self._version != self.source.version:
+            self._version = self.source.version
+            self._trees = {rank: Tree(self.source.nodes, rank) for rank in self.source.get_ranks()}
+        return self._trees
+
+    @property
+    def last_step(self) -> int:
+        """The last step that can be looked at."""
+        return self.source.steps()[1]
+
+    def state(self, rank: int) -> dict[str, Any]:
+        """What of the metadata depends on the source."""
+        return {"state": "waiting", "device_name": "", "ip": "", "node_name": "", "backend": "CPU",
+                "graph_name": "", "debugger_version": {"ms": "2.10.0", "mi": "2.3.1"}}  # fmt: skip
 
     def metadata(self, rank: int = 0) -> dict[str, Any]:
         """As MindInsight's sessions tell it."""
         return {
-            "state": "waiting", "step": self.step, "device_name": "", "pos": str(self.position), "ip": "",
-            "node_name": "", "backend": "CPU", "enable_recheck": self.is_outdated and bool(self.watches),
-            "graph_name": "", "recommendation_confirmed": self.is_confirmed,
-            "debugger_version": {"ms": "2.10.0", "mi": "2.3.1"},
+            "step": self.step, "pos": str(self.position),
+            "enable_recheck": self.is_outdated and bool(self.watches),
+            "recommendation_confirmed": self.is_confirmed,
             "data_version": {"ms": "2.10.0", "mi": "2.3.1", "state": "match"},
+            **self.state(rank),
         }  # fmt: skip
 
     def tell(self) -> None:
@@ -108,29 +154,25 @@ class Session:
             self.changed.wait_for(lambda: str(self.position) != position, timeout_s)
         return {"metadata": self.metadata()}
 
-    def go(self, mode: str, level: str, steps: Any) -> dict[str, Any]:
-        """Move by steps, to the next with a hit, or back to the first (`reset`: to step `steps`)."""
-        if mode == "reset":
-            self.show(_whole(steps, "steps", 1, self.iterations[-1] + 1))
-        elif mode == "continue":
-            count = _whole(steps if steps is not None else 1, "steps", -1, 2**31 - 1)
-            self._advance(count, until_hit=level == "recheck")
-        elif mode not in ("pause", "terminate"):
-            raise Wrong("5054B183", f"mode must be continue, pause, terminate or reset, but is {mode!r}")
-        return {"metadata": {"state": "waiting", "enable_recheck": self.metadata()["enable_recheck"]}}
+    def go(self, mode: str, level: str, steps: Any, name: str = "", rank: int = 0) -> None:
+        """Move: `continue` by steps, to the next hit or to a node, `reset` to step `steps`, `pause`,
+        `terminate`.
 
-    def _advance(self, count: int, until_hit: bool) -> None:
-        last = self.iterations[-1] + 1
-        target = last if count < 0 else min(last, self.step + count)
-        while self.step < target:
-            self.show(self.step + 1)
-            if until_hit and any(self.hits.values()):
-                break
+        Errors: Wrong.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Nobody looks any more."""
 
     def show(self, step: int) -> None:
         """Look at another step; watchpoints are checked there."""
         self.step = step
         self.recheck()
+
+    def recheck(self) -> None:
+        """Check all watchpoints on the tensors of the step that is shown."""
+        raise NotImplementedError
 
     # ---- watchpoints
 
@@ -146,6 +188,7 @@ class Session:
             raise Wrong("5054B180", f"Create watchpoint failed. {cause}") from None
         number = max(self.watches, default=0) + 1
         self.watches[number] = Watch(number, wanted, params, self._named(nodes, wanted, rank))
+        self.changed_watch(self.watches[number])
         self._outdate()
         return number
 
@@ -162,6 +205,7 @@ class Session:
             if names:
                 number = max(self.watches, default=0) + 1
                 self.watches[number] = Watch(number, found, dict(params), names)
+                self.changed_watch(self.watches[number])
                 made.append(number)
         self._outdate()
         return made
@@ -174,16 +218,22 @@ class Session:
         names = self._named(nodes, watch.condition, rank)
         kept = [n for n in watch.nodes if n not in names]
         watch.nodes = [*kept, *names] if mode else kept
+        self.changed_watch(watch)
         self._outdate()
 
     def delete(self, number: Any) -> None:
         """Delete a watchpoint, or all if `number` is None.  Errors: Wrong."""
         if number is not None and number not in self.watches:
             raise Wrong("5054B182", f"Delete watchpoint failed. There is no watchpoint {number!r}")
-        self.watches = {} if number is None else {n: w for n, w in self.watches.items() if n != number}
+        for gone in list(self.watches) if number is None else [number]:
+            self.changed_watch(self.watches.pop(gone), is_deleted=True)
         self._outdate()
 
+    def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:
+        """A watchpoint is new, has other nodes, or is no more: for those who check elsewhere."""
+
     def _outdate(self) -> None:
+        """The watchpoints are others than those of the hits."""
         self.is_outdated = True
         self.tell()
 
@@ -209,51 +259,14 @@ class Session:
             raise Wrong("5054B081", f"there is no rank {rank}")
         return found
 
-    def recheck(self) -> None:
-        """Check all watchpoints on the tensors of this step."""
-        self.hits = {rank: self._hits_of(rank, tree) for rank, tree in self.trees.items()}
-        self.is_outdated = False
-        self.tell()
-
-    def _hits_of(self, rank: int, tree: Tree) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        watched = {name for watch in self.watches.values() for name in watch.nodes}
-        for name, node in tree.nodes.items():
-            if name not in watched:
-                continue
-            tensors = []
-            for tensor in node.get_output_tensors(iterations=[self.step - 1]):
-                points = [
-                    p for w in self.watches.values() if name in w.nodes for p in self._checked(w, tensor)
-                ]
-                if points:
-                    tensors.append({"slot": tensor.slot, "watch_points": points})
-            if tensors:
-                found.append({
-                    "node_name": name, "graph_name": graph_name(node.graph), "graph_id": node.graph,
-                    "tensors": tensors, "watchpoint_id": tensors[0]["watch_points"][0]["id"],
-                })  # fmt: skip
-        return found
-
-    def _checked(self, watch: Watch, tensor: DebuggerTensor) -> list[dict[str, Any]]:
-        before = self._previous(tensor) if watch.condition.needs_previous else None
-        hit = check(watch.condition, watch.given, tensor.value(), before, tensor.iteration)
-        if not (hit.hit or hit.error_code):
-            return []
-        actual = {p.name: p.actual for p in hit.parameters if p.hit}
-        params = [
-            {"name": name, "value": value, "actual_value": actual.get(name)}
-            for name, value in watch.given.items()
-        ]
-        return [{
-            "id": watch.id, "name": watch.as_dict()["name"], "error_code": hit.error_code,
-            "error_list": error_texts(hit.error_code),
-            "watch_condition": {"id": watch.condition.id, "abbr": watch.condition.abbr, "params": params},
-        }]  # fmt: skip
-
-    def _previous(self, tensor: DebuggerTensor) -> np.ndarray | None:
-        found = tensor.node.get_output_tensors([tensor.slot], [tensor.iteration - 1])
-        return found[0].value() if found else None
+    @staticmethod
+    def hit_row(name: str, node: Node, points: Mapping[int, list[dict[str, Any]]]) -> dict[str, Any] | None:
+        """The hits of a node, by slot, as pages have them; None if there are none."""
+        if not points:
+            return None
+        tensors = [{"slot": slot, "watch_points": points[slot]} for slot in sorted(points)]
+        return {"node_name": name, "graph_name": graph_name(node.graph), "graph_id": node.graph,
+                "tensors": tensors, "watchpoint_id": tensors[0]["watch_points"][0]["id"]}  # fmt: skip
 
     # ---- tensors
 
@@ -265,6 +278,7 @@ class Session:
         slots = {t["slot"] for t in hit["tensors"]} if hit else set()
         steps = [self.step - 1]
         tensors = [*node.get_input_tensors(iterations=steps), *node.get_output_tensors(iterations=steps)]
+        self.source.load(tensors)
         return [_row(tensor, node, tensor.io == "output" and tensor.slot in slots) for tensor in tensors]
 
     def node(self, name: str, graph: str, rank: int) -> Node:
@@ -284,7 +298,7 @@ class Session:
         get = node.get_input_tensors if io == "input" else node.get_output_tensors
         found = get([int(slot)], [(self.step if step is None else step) - 1])
         if not found:
-            raise Wrong("5054B081", f"{name} was not dumped in step {self.step if step is None else step}")
+            raise Wrong("5054B081", f"{name} has no value in step {self.step if step is None else step}")
         return found[0]
 
 
@@ -306,7 +320,8 @@ def _row(tensor: DebuggerTensor, node: Node, is_hit: bool) -> dict[str, Any]:
     return row
 
 
-def _whole(value: Any, name: str, low: int, high: int) -> int:
+def whole_number(value: Any, name: str, low: int, high: int) -> int:
+    """Errors: Wrong."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise Wrong("5054B081", f"{name} must be a whole number from {low} to {high}, but is {value!r}")
     return value

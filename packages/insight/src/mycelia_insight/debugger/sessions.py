@@ -1,18 +1,24 @@
-"""The sessions of a service: each of one dump below the base folder."""
+"""The sessions of a service: each of one dump below the base folder, and one of what trains."""
 
 from __future__ import annotations
 
 import threading
 from pathlib import Path
 
-from mycelia_insight.debugger.session import Session, Wrong
+from mycelia_insight.debugger.offline import OfflineSession
+from mycelia_insight.debugger.session import Session
+from mycelia_insight.debugger.wrong import Wrong
+
+ONLINE = "0"
 
 
 class Sessions:
-    """At most `limit` at a time; `base`: the folder of runs, beyond which no dump is opened."""
+    """At most `limit` of dumps at a time; `base`: the folder of runs, beyond which no dump is opened;
+    `online`: the session over running trainings, None where the service takes none.
+    """
 
-    def __init__(self, base: Path, limit: int) -> None:
-        self.base, self.limit = base, limit
+    def __init__(self, base: Path, limit: int, online: Session | None = None) -> None:
+        self.base, self.limit, self.online = base, limit, online
         self.open: dict[str, tuple[str, Session]] = {}  # number -> (dump, session)
         self.lock = threading.Lock()
         self.next = 1
@@ -27,7 +33,7 @@ class Sessions:
                 raise Wrong("5054B280", f"there are {self.limit} sessions already: delete one")
             folder = self._folder(dump_dir)
             try:
-                session = Session(folder)
+                session = OfflineSession(folder)
             except ValueError as cause:
                 raise Wrong("5054B281", f"{dump_dir} cannot be opened: {cause}") from None
             number, self.next = str(self.next), self.next + 1
@@ -46,13 +52,18 @@ class Sessions:
 
     def get(self, number: str) -> Session:
         """Errors: Wrong."""
+        if number == ONLINE and self.online is not None:
+            return self.online
         found = self.open.get(number)
         if found is None:
             raise Wrong("5054B282", f"there is no session {number!r}")
         return found[1]
 
     def delete(self, number: str) -> None:
-        """Errors: Wrong."""
+        """The online session stays; what it asked for ends: trainings go on, unwatched.  Errors: Wrong."""
+        if number == ONLINE and self.online is not None:
+            self.online.release()
+            return
         with self.lock:
             if self.open.pop(number, None) is None:
                 raise Wrong("5054B282", f"there is no session {number!r}")

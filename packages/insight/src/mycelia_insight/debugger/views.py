@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
+from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia.debug.reading.origins import trace_back
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import graph_name, stack_of
-from mycelia_insight.debugger.session import Session, Wrong
+from mycelia_insight.debugger.session import Session
+from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
 from mycelia_insight.records.graph import Leaf, ScopeGraph
 
@@ -24,9 +25,7 @@ class Views:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._graphs: dict[tuple[int, str], ScopeGraph] = {}
-        self._traces: dict[int, list[NonFinite]] = {}
-        self._health: dict[tuple[int, int], dict[str, Any]] = {}
+        self._graphs: dict[tuple[int, int, str], ScopeGraph] = {}  # by the version of the source, too
         self._lock = threading.Lock()
 
     # ---- graphs
@@ -38,8 +37,9 @@ class Views:
         if name not in tree.graphs:
             raise Wrong("5054B081", f"there is no graph {graph!r}")
         with self._lock:
-            key = rank, name
+            key = self.session.source.version, rank, name
             if key not in self._graphs:
+                self._graphs = {k: graph for k, graph in self._graphs.items() if k[0] == key[0]}
                 self._graphs[key] = _scopes(
                     name, [node for node in tree.nodes.values() if graph_name(node.graph) == name]
                 )
@@ -57,36 +57,18 @@ class Views:
         """Recorded steps of a rank, with the graphs that ran in them."""
         self.session.tree(rank)
         found: dict[int, list[str]] = {}
-        for step in self.session.analyzer.dump.steps:
-            if step.rank == rank:
-                found.setdefault(step.iteration + 1, []).append(graph_name(step.graph))
+        for step, graph in sorted(self.session.source.runs(rank)):
+            found.setdefault(step, []).append(graph_name(graph))
         return [{"step": step, "graphs": found[step]} for step in sorted(found)]
 
     def health(self, rank: int, step: int) -> dict[str, Any]:
         """How many tensors of a step there are, and how many values in how many outputs are not finite."""
         self.session.tree(rank)
-        key = rank, step
-        with self._lock:
-            if key in self._health:
-                return self._health[key]
-        steps = [s for s in self.session.analyzer.dump.steps if (s.rank, s.iteration + 1) == key]
-        if not steps:
-            raise Wrong("5054B081", f"nothing was dumped of rank {rank} in step {step}")
-        outputs = [record for one in steps for record in one.records() if record.io == "output"]
-        counts = [record.nonfinite() for record in outputs]
-        known = [count for count in counts if count is not None]
-        found = {
-            "step": step, "tensors": len(outputs), "unknown": len(outputs) - len(known),
-            "bad": sum(bool(count) for count in known),
-            **{kind: sum(count.get(kind, 0) for count in known) for kind in ("nan", "inf", "-inf")},
-        }  # fmt: skip
-        with self._lock:
-            self._health[key] = found
-        return found
+        return {"step": step, **self.session.source.health(rank, step)}
 
     def why(self, rank: int, step: int, name: str) -> dict[str, Any]:
         """What is not finite in a step, those born so first; of `name` the way back to where it was born."""
-        rows = [row for row in self._trace(step) if row.rank == rank]
+        rows = self.session.source.trace(rank, step)
         tree = self.session.tree(rank)
         way: list[NonFinite] = []
         if name:
@@ -98,15 +80,6 @@ class Views:
             "step": step, "total": len(rows),
             "rows": [_told(row) for row in rows[:_MOST_ROWS]], "way": [_told(row) for row in way],
         }  # fmt: skip
-
-    def _trace(self, step: int) -> list[NonFinite]:
-        with self._lock:
-            if step not in self._traces:
-                try:
-                    self._traces[step] = trace_nonfinite(self.session.analyzer.dump, step - 1)
-                except ValueError as cause:
-                    raise Wrong("5054B081", str(cause)) from None
-            return self._traces[step]
 
     # ---- tensors
 
@@ -150,7 +123,9 @@ class Views:
     def history(self, name: str, rank: int) -> list[dict[str, Any]]:
         """Statistics of a tensor in each step in which it was dumped.  Errors: Wrong."""
         found = {}
-        for tensor in self._all(name, rank):
+        known = self._all(name, rank)
+        self.session.source.load(known)
+        for tensor in known:
             value = tensor.value()
             if value is not None:
                 found[tensor.iteration + 1] = tensors.statistics(value)
@@ -164,7 +139,7 @@ class Views:
     def _value(self, name: str, rank: int, step: int) -> np.ndarray:
         value = self.session.tensor(name, "", rank, step).value()
         if value is None:
-            raise Wrong("5054B081", f"{name}: only statistics were dumped")
+            raise Wrong("5054B081", f"{name}: there are only statistics of it, or nothing")
         return value
 
 

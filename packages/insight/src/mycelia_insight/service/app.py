@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 from starlette.applications import Starlette
@@ -33,10 +34,12 @@ _HEADERS = {
 }
 
 
-def make_app(settings: Settings, library: Library) -> Starlette:
-    """The application below the settings' prefix."""
+def make_app(settings: Settings, library: Library, online: Any = None) -> Starlette:
+    """The application below the settings' prefix. `online`: the debugger's session over running trainings."""
     extensions = Extensions(library)
-    debugging = Debugging(library.base, settings.max_offline_debugger_session_num, settings.api_prefix)
+    debugging = Debugging(
+        library.base, settings.max_offline_debugger_session_num, settings.api_prefix, online
+    )
     inner = [
         Mount("/api/v1", routes=api.routes(library, extensions, debugging)),
         Mount("/dashboards", app=extensions),

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Debugging:
-    """base: the folder below which dumps are opened; limit: sessions at a time; prefix: of MindInsight's
-    interface.
+    """base: the folder below which dumps are opened; limit: sessions over dumps at a time; prefix: of
+    MindInsight's interface; online: the session over running trainings, None if none may connect.
     """
 
-    def __init__(self, base: str, limit: int, prefix: str) -> None:
-        self.base, self.limit, self.prefix = base, limit, prefix
+    def __init__(self, base: str, limit: int, prefix: str, online: Session | None = None) -> None:
+        self.base, self.limit, self.prefix, self.online = base, limit, prefix, online
         self._sessions: Sessions | None = None
         self._views: dict[str, tuple[Session, Views]] = {}
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class Debugging:
             if self._sessions is None:
                 from mycelia_insight.debugger.sessions import Sessions
 
-                self._sessions = Sessions(Path(self.base), self.limit)
+                self._sessions = Sessions(Path(self.base), self.limit, self.online)
             return self._sessions
 
     def opened(self) -> dict[str, str]:
@@ -41,13 +41,14 @@ class Debugging:
 
     def views(self, number: str) -> Views:
         """The views of a session.  Errors: Wrong if there is none."""
+        from mycelia_insight.debugger.sessions import ONLINE
         from mycelia_insight.debugger.views import Views
 
         session = self.sessions().get(number)
         with self._lock:
             known = self._views.get(number)
             if known is None or known[0] is not session:
-                alive = set(self.opened().values())
+                alive = {*self.opened().values(), ONLINE}
                 self._views = {n: v for n, v in self._views.items() if n in alive}
                 known = self._views[number] = session, Views(session)
             return known[1]

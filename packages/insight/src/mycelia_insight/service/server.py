@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service import logs, process
@@ -27,9 +28,10 @@ def serve(settings: Settings) -> None:
         settings.reload_interval,
         may_delete=settings.allow_delete,
     )
+    listener, online = _debugger(settings) if settings.enable_debugger else (None, None)
     server = uvicorn.Server(
         uvicorn.Config(
-            make_app(settings, library), host=settings.host, port=settings.port, log_config=None,
+            make_app(settings, library, online), host=settings.host, port=settings.port, log_config=None,
             timeout_graceful_shutdown=1, ws="none", lifespan="off",
         )
     )  # fmt: skip
@@ -49,5 +51,17 @@ def serve(settings: Settings) -> None:
             server.run()
     finally:
         library.stop()
+        if listener is not None:
+            listener.stop()
         for path in registered:
             path.unlink(missing_ok=True)
+
+
+def _debugger(settings: Settings) -> tuple[Any, Any]:
+    """What listens for trainings, and the session over them.  Errors: ImportError, OSError."""
+    from mycelia_insight.debugger.online.listener import Listener
+    from mycelia_insight.debugger.online.session import OnlineSession
+
+    listener = Listener(settings.host, settings.debugger_port, settings.token)
+    _log.info("The debugger listens at port %d", listener.port)
+    return listener, OnlineSession(listener)

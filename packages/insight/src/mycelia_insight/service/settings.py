@@ -22,7 +22,7 @@ _METHODS = {"GET", "POST", "PUT", "DELETE"}
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 #: What is read, so that configurations of MindInsight serve, and changes nothing here.
 WITHOUT_EFFECT = (
-    "enable_debugger", "debugger_port", "offline_debugger_mem_limit", "max_offline_debugger_session_num",
+    "offline_debugger_mem_limit",
     "max_graph_node_size", "max_processes_count", "max_tag_size_per_events_data", "max_tensor_tag_size",
     "default_step_sizes_per_tag", "max_graph_tag_size", "enable_recommended_watchpoints",
 )  # fmt: skip
@@ -39,7 +39,8 @@ class Settings:
     workspace: folder of logs and columns. port: 1..65535. url_path_prefix: "" or "/a/b". reload_interval:
     seconds between two looks for new runs, 0..max_reload_interval, 0 for one look. summary_base_dir: folder
     of runs. host: the address that is listened at. token: what a request must bring, "" for none.
-    allow_delete: whether runs may be deleted from the pages.
+    allow_delete: whether runs may be deleted from the pages. enable_debugger: whether trainings may connect
+    to be debugged, at debugger_port of the same address, with the same token.
 
     Without an option: enable_cors, if pages of other sites may ask; api_prefix of MindInsight's interface,
     whose answers max_*_step_size_per_tag bound, 0 for all steps; support_request_methods; log_level.

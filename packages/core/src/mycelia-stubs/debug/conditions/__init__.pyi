@@ -8,8 +8,9 @@ from mycelia.debug.conditions.check import (
 )
 
 __all__ = [
-    "CATALOGUE", "IS_INF", "IS_NAN", "NO_PREVIOUS", "NO_VALUE", "Condition", "Hit", "Parameter",
-    "ParameterHit", "check", "condition", "error_texts", "is_activation", "is_gradient", "is_weight",
+    "CATALOGUE", "IS_INF", "IS_NAN", "NO_PREVIOUS", "NO_VALUE", "OUT_OF_MEMORY", "Condition", "Hit",
+    "Parameter", "ParameterHit", "check", "condition", "error_texts", "is_activation", "is_gradient",
+    "is_weight",
 ]
 
 CATALOGUE: dict
@@ -17,3 +18,4 @@ IS_INF: int
 IS_NAN: int
 NO_PREVIOUS: int
 NO_VALUE: int
+OUT_OF_MEMORY: int

@@ -8,6 +8,7 @@ from mycelia.debug.conditions.check import (
     IS_NAN,
     NO_PREVIOUS,
     NO_VALUE,
+    OUT_OF_MEMORY,
     Hit,
     ParameterHit,
     check,
@@ -18,6 +19,7 @@ from mycelia.debug.conditions.check import (
 )
 
 __all__ = [
-    "CATALOGUE", "IS_INF", "IS_NAN", "NO_PREVIOUS", "NO_VALUE", "Condition", "Hit", "Parameter",
+    "CATALOGUE", "IS_INF", "IS_NAN", "NO_PREVIOUS", "NO_VALUE",
+    "OUT_OF_MEMORY", "Condition", "Hit", "Parameter",
     "ParameterHit", "check", "condition", "error_texts", "is_activation", "is_gradient", "is_weight",
 ]  # fmt: skip

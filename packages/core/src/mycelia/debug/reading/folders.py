@@ -56,10 +56,7 @@ class Record:
         """
         if self.path is not None:
             array = self.array()
-            if array is None or array.dtype.kind not in "fc":
-                return {}
-            found = {"nan": np.isnan(array).sum(), "inf": _infinite(array, 1), "-inf": _infinite(array, -1)}
-            return {kind: int(count) for kind, count in found.items() if count}
+            return {} if array is None else nonfinite(array)
         columns = {"nan": "NaN Count", "inf": "Positive Inf Count", "-inf": "Negative Inf Count"}
         if self.row is None or any(column not in self.row for column in columns.values()):
             return None
@@ -71,6 +68,14 @@ class Record:
         if array is not None:
             return statistics(array)
         return None if self.row is None else _of_row(self.row)
+
+
+def nonfinite(array: np.ndarray) -> dict[str, int]:
+    """How many elements are "nan", "inf" and "-inf", without the kinds that there are none of."""
+    if array.dtype.kind not in "fc":
+        return {}
+    found = {"nan": np.isnan(array).sum(), "inf": _infinite(array, 1), "-inf": _infinite(array, -1)}
+    return {kind: int(count) for kind, count in found.items() if count}
 
 
 def _infinite(array: np.ndarray, sign: int) -> int:

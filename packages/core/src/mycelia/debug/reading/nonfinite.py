@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from mycelia.debug.reading.folders import Dump, Record, Step, short_name
@@ -56,6 +56,17 @@ def trace_nonfinite(dump: Dump, iteration: int | None = None) -> list[NonFinite]
             if step.rank == rank and iteration in (None, step.iteration):
                 found += _of_step(step, graphs.get(step.graph, {}), step.iteration == first[rank, step.graph])
     return sorted(found, key=lambda f: f.born is not True)  # stable: order of execution within
+
+
+def counted(counts: Sequence[dict[str, int] | None]) -> dict[str, int]:
+    """The health of a step by the counts of its outputs (see `Record.nonfinite`; None: not known):
+    `tensors`, `unknown`, `bad` (tensors that are not finite), and elements by kind.
+    """
+    known = [count for count in counts if count is not None]
+    return {
+        "tensors": len(counts), "unknown": len(counts) - len(known), "bad": sum(map(bool, known)),
+        **{kind: sum(count.get(kind, 0) for count in known) for kind in ("nan", "inf", "-inf")},
+    }  # fmt: skip
 
 
 class _Operator:

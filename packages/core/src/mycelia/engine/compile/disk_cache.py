@@ -211,7 +211,7 @@ def environment() -> str:
     settings = {
         key: repr(config.get(key))
         for key, setting in sorted(config.SETTINGS.items())
-        if setting.in_effect and key not in _WITHOUT_EFFECT and not key.startswith("log_")
+        if setting.in_effect and key not in _WITHOUT_EFFECT and not key.startswith(("log_", "debugger"))
     }
     passes = [
         fingerprint.tree(os.path.dirname(step.function.__code__.co_filename))

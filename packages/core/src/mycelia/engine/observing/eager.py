@@ -24,7 +24,7 @@ from mycelia.engine.observing.observers import (
     next_iteration,
 )
 from mycelia.engine.ops.type_names import type_name
-from mycelia.engine.tensors.tensor import Tensor
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 
 _GRADIENTS = ("grad", "gradient", "g")  # by these names optimizer steps take the gradient
 
@@ -62,6 +62,9 @@ class EagerCalls:
 
     def call(self, run: Run, op: Any, inputs: tuple, attrs: tuple) -> Any:
         tensors = flat(inputs)
+        for tensor in tensors:
+            if isinstance(tensor, Parameter) and tensor.name not in run.parameters:
+                run.parameters[tensor.name] = tensor._detach()
         rank = tensors[0].ndim if tensors and isinstance(tensors[0], Tensor) else 0
         place = _C.gradient_origin() or origin(3)
         canonical = op.definition.canonical_attrs(attrs)
@@ -91,11 +94,18 @@ class EagerCalls:
 
     def end_step(self, error: BaseException | None = None) -> None:
         """The next call belongs to another step."""
-        if self.run is not None:
+        run, self.run, self.optimizer = self.run, None, None
+        if run is None:
+            return
+        outer, self.is_inside = self.is_inside, True  # what observers compute is nobody's step
+        try:
             for observer in self.watching:
-                observer.end(self.run, error)
+                observer.end(run, error)
             next_iteration()
-        self.run, self.optimizer = None, None
+            for observer in self.watching if error is None else ():
+                observer.settled(run)
+        finally:
+            self.is_inside = outer
 
 
 @contextmanager

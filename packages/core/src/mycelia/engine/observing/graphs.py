@@ -83,6 +83,8 @@ def run_watched(
         place = target._tape_place
         target._assign(outputs[output])
         target._tape_place = place  # the tape follows a Parameter, whatever is assigned to it
+    for observer in watching:
+        observer.settled(run)
     return outputs[:count]
 
 

@@ -111,13 +111,15 @@ class Run:
     """One run of a compiled function, or the eager calls of one step.
 
     `of`: the graph, or the thread's calls; `iteration`: which step of the process it is, from 0;
-    `arguments`: the tensors given, in the order of `of.parameter_names`.
+    `arguments`: the tensors given, in the order of `of.parameter_names`; `parameters`: of eager calls those
+    Parameters that were read so far, by their names, as they were then.
     """
 
-    __slots__ = ("arguments", "iteration", "notes", "of")
+    __slots__ = ("arguments", "iteration", "notes", "of", "parameters")
 
     def __init__(self, of: Watched, number: int, arguments: Sequence[Tensor] = ()) -> None:
         self.of, self.iteration, self.arguments = of, number, arguments
+        self.parameters: dict[str, Tensor] = {}
         self.notes: dict[Any, Any] = {}  # what observers keep for the time of the run, by a key of theirs
 
     def named_arguments(self) -> Iterator[tuple[str, Tensor, bool]]:
@@ -155,6 +157,11 @@ class Observer:
 
     def end(self, run: Run, error: BaseException | None) -> None:
         """After the last operator, or after an error."""
+
+    def settled(self, run: Run) -> None:
+        """After a run without an error, when the Parameters have their new values. Values may be changed
+        here; what it raises leaves the call that ran.
+        """
 
 
 #: Who watches compiled functions; compiled calls look only whether there is anyone.

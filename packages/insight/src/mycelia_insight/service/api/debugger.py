@@ -44,8 +44,11 @@ def add(table: Table, debugging: Debugging) -> None:
 
     @table.get("/debugger")
     def debugger(_request: Request) -> dict:
-        """Where sessions are opened and moved, and how many there may be at a time."""
-        return {"sessions": f"{debugging.prefix}/debugger/sessions", "limit": debugging.limit}
+        """Where sessions are opened and moved, how many over dumps there may be at a time, and whether
+        trainings may connect to be debugged.
+        """
+        sessions = f"{debugging.prefix}/debugger/sessions"
+        return {"sessions": sessions, "limit": debugging.limit, "online": debugging.online is not None}
 
     @table.get("/debugger/dumps")
     def dumps(_request: Request) -> dict:

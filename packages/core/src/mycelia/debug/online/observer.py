@@ -1,0 +1,289 @@
+"""A training that is debugged: it keeps the values of its last steps, checks watchpoints, and between steps
+or operators does what the service of the debugger asks for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online import graphs, questions, watchpoints
+from mycelia.debug.online.channel import Channel, Lost, chunks
+from mycelia.debug.online.steps import Steps
+from mycelia.debug.online.values import NUMBERS, to_messages
+from mycelia.debug.statistics import array_of, statistics
+from mycelia.engine.base import config, log
+from mycelia.engine.observing import NOTHING, VALUES, Observer, Operator, Run, unwatch
+from mycelia.engine.tensors.tensor import Tensor
+
+_VERSION = "2.10.0"  # of MindSpore, whose protocol this is
+
+
+class Terminated(SystemExit):
+    """The debugger ended the training; as an exit with status 0 if nobody catches it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(0)
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Debugged(Observer):
+    """Tells the service of `channel` what runs, and waits for its commands."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.steps = Steps(config.get("debugger_steps"), config.get("debugger_memory") << 20)
+        self.partial = config.get("debugger_partial_mem")
+        self.looked_at: set[tuple[str, str]] = set()  # with `partial`: nodes whose values were asked for
+        self.watches: dict[int, watchpoints.Watch] = {}
+        self.graphs: dict[int, Any] = {}  # number -> message
+        self.left = 0  # steps to run without waiting; below 0 for ever
+        self.node: str | None = None  # the operator to wait after, "" for the next one
+        self.iteration = -1  # the latest whose values are kept
+        self.done = 0  # steps that have run
+        self.is_begun = False
+        self.local = threading.local()
+        self.turn = threading.RLock()  # one thread at a time talks to the service
+        self.parameters: dict[str, Tensor] = {}  # of compiled functions, the tensors themselves
+
+    # ---- connection
+
+    def connect(self) -> bool:
+        """Whether the service takes this training; a warning says why not."""
+        try:
+            reply = self.channel.connect(self.metadata())
+            if reply.status != messages.OK:
+                is_version = reply.WhichOneof("cmd") == "version_matched" and not reply.version_matched
+                why = "it is of another version" if is_version else "another training has this rank"
+                raise Lost(f"{self.channel.address} refuses: {why}")
+            return True
+        except Lost as lost:
+            self.give_up(lost)
+            return False
+
+    def metadata(self, node: str = "", reason: str = "", done: bool = False) -> Any:
+        return messages.Metadata(
+            device_name=str(config.get("rank")), cur_step=self.done, backend=config.get("device_target"),
+            cur_node=node, training_done=done, graph_num=len(self.graphs), ms_version=_VERSION,
+            first_step=min(self.steps, default=-1) + 1, reason=reason,
+        )  # fmt: skip
+
+    def give_up(self, lost: Lost) -> None:
+        """The service is gone.  Errors: Terminated, as the setting `debugger_lost` says."""
+        unwatch(self)
+        self.channel.close()
+        stops = config.get("debugger_lost") == "stop"
+        how = "the training stops" if stops else "the training goes on without it"
+        log.logger(__name__).warning("the debugger is not there: %s; %s", lost, how)
+        if stops:
+            raise Terminated(str(lost))
+
+    def close(self) -> None:
+        """The training is at its end: the service is told."""
+        if not (self.channel.lost or self.channel.closing.is_set()):
+            with contextlib.suppress(Lost):
+                self.channel.call("SendMetadata", self.metadata(done=True))
+        self.channel.close()
+
+    # ---- what runs
+
+    def wants(self, run: Run) -> int:
+        return NOTHING if self.channel.lost else VALUES
+
+    @property
+    def depth(self) -> int:
+        return getattr(self.local, "depth", 0)
+
+    def begin(self, run: Run) -> None:
+        self.local.depth = self.depth + 1
+        with self.turn:
+            values = run.notes[self] = self.steps.begin(run.iteration, run.of.number)
+            self.iteration = run.iteration
+            for name, tensor, is_parameter in run.named_arguments():
+                self.steps.add_parameter(run.iteration, values, name, tensor._detach())
+                if is_parameter:
+                    self.parameters[name] = tensor
+            if run.of.graph is not None and run.of.number not in self.graphs:
+                self.tell_graph(run.of.number, graphs.of_graph(run.of))
+                if not self.is_begun:
+                    self.is_begun = True
+                    self.guarded(self.wait)
+
+    def seen(
+        self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> None:
+        values = run.notes[self]
+        with self.turn:
+            if not self.partial or self.is_chosen(run, operator):
+                self.steps.add_call(run.iteration, values, operator, (operator, list(inputs), list(outputs)))
+            if self.node is not None and self.node in ("", operator.name):
+                self.guarded(self.wait, node=operator.name)
+
+    def is_chosen(self, run: Run, operator: Operator) -> bool:
+        graph = graphs.graph_name(run.of.number)
+        watched = any(w.looks_at(graph, operator.name) for w in self.watches.values())
+        return watched or (graph, operator.name) in self.looked_at
+
+    def failed(
+        self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], error: BaseException
+    ) -> None:
+        with self.turn:
+            self.steps.add_call(run.iteration, run.notes[self], operator, (operator, list(inputs), []))
+            if not isinstance(error, SystemExit):
+                self.guarded(self.wait, node=operator.name, reason=f"{type(error).__name__}: {error}")
+
+    def end(self, run: Run, error: BaseException | None) -> None:
+        self.local.depth = self.depth - 1
+        values = run.notes.pop(self)
+        if run.of.graph is None and error is None:
+            for name, tensor in run.parameters.items():
+                self.steps.add_parameter(run.iteration, values, name, tensor)
+            graph = graphs.of_calls(run.of.number, values.calls.values(), values.parameters)
+            known = self.graphs.get(run.of.number)
+            if known is None or known != graph:
+                self.tell_graph(run.of.number, graph)
+                self.is_begun = True
+
+    def settled(self, run: Run) -> None:
+        if self.depth:
+            return  # a function within another: the outer one is the step
+        with self.turn:
+            self.done = run.iteration + 1
+            found = list(watchpoints.hits(list(self.watches.values()), self.steps, run.iteration))
+            if found:
+                self.left = 0
+                self.guarded(self.channel.call, "SendWatchpointHits", iter(found))
+            self.left -= self.left > 0
+            self.guarded(self.wait)
+
+    def guarded(self, ask: Any, *args: Any, **named: Any) -> None:
+        """Errors: Terminated."""
+        try:
+            ask(*args, **named)
+        except Lost as lost:
+            self.give_up(lost)
+
+    def tell_graph(self, number: int, graph: Any) -> None:
+        """All graphs that there are, this one among them."""
+        self.graphs[number] = graph
+        texts = [g.SerializeToString() for g in self.graphs.values()]
+        self.guarded(self.channel.call, "SendGraph" if len(texts) == 1 else "SendMultiGraphs", chunks(texts))
+
+    # ---- commands
+
+    def wait(self, node: str = "", reason: str = "") -> None:
+        """Do what the service asks for until it lets the training go on.  Errors: Lost, Terminated."""
+        if self.left and not node and not reason:
+            return
+        if reason:
+            log.logger(__name__).warning("the debugger waits: %s", reason)
+        failures = 0
+        while True:
+            reply = self.channel.wait(self.metadata(node, reason))
+            kind = reply.WhichOneof("cmd")
+            if kind == "exit":
+                raise Terminated("the debugger ended the training")
+            if kind == "run_cmd" and reply.run_cmd.run_level != "recheck":
+                self.go(reply.run_cmd)
+                return
+            if kind == "run_cmd":
+                self.recheck(reply.run_cmd.run_steps)
+            elif kind == "set_cmd":
+                self.set_watch(reply.set_cmd)
+            elif kind == "view_cmd":
+                self.show(reply.view_cmd)
+            elif kind == "ask_cmd":
+                self.answer(reply.ask_cmd)
+            else:  # nothing for now
+                failures += 1
+                if failures > 5:  # as many as MindSpore tries
+                    raise Lost(f"{self.channel.address} has no commands")
+                self.channel.closing.wait(1)
+
+    def go(self, command: Any) -> None:
+        if command.run_level == "node":
+            self.node, self.left = command.node_name, 0
+        else:
+            self.node, self.left = None, (command.run_steps or 1)
+
+    def set_watch(self, command: Any) -> None:
+        if command.delete:
+            self.watches.pop(command.id, None)
+            return
+        try:
+            self.watches[command.id] = watchpoints.read(command)
+        except (ValueError, TypeError) as cause:
+            log.logger(__name__).warning("the debugger sent a watchpoint that is none: %s", cause)
+
+    def recheck(self, step: int) -> None:
+        iteration = step - 1 if step > 0 else self.iteration
+        found = watchpoints.hits(list(self.watches.values()), self.steps, iteration)
+        self.channel.call("SendWatchpointHits", iter(list(found)))
+
+    # ---- values
+
+    def find(self, wanted: Any) -> Tensor | None:
+        """The tensor that a TensorProto asks for."""
+        iteration = self.iteration
+        if wanted.iter == "prev":
+            iteration -= 1
+        elif wanted.iter:
+            iteration = int(wanted.iter) - 1 if wanted.iter.isdecimal() else -1
+        if self.partial:
+            self.looked_at.add((wanted.graph_name, wanted.node_name))
+        step = self.steps.get(iteration, {})
+        for number, values in step.items():
+            if wanted.graph_name in ("", graphs.graph_name(number)):
+                found = values.find(wanted.node_name, wanted.slot)
+                if found is not None:
+                    return found
+        return None
+
+    def show(self, command: Any) -> None:
+        wanted = [(w, self.find(w)) for w in command.tensors]
+        if command.level == messages.ViewCMD.base:
+            self.channel.call("SendTensorBase", (_base(t) for _, t in wanted))
+        elif command.level == messages.ViewCMD.statistics:
+            self.channel.call("SendTensorStats", (_summary(t) for _, t in wanted))
+        else:
+            self.channel.call("SendTensors", self.contents(wanted))
+
+    def contents(self, wanted: list[tuple[Any, Tensor | None]]) -> Iterator[Any]:
+        for asked, tensor in wanted:
+            head = {"node_name": asked.node_name, "slot": asked.slot, "iter": asked.iter}
+            head["graph_name"] = asked.graph_name
+            if tensor is None:
+                yield messages.TensorProto(**head, finished=True)
+            else:
+                yield from to_messages(array_of(tensor), **head)
+
+    def answer(self, command: Any) -> None:
+        found = questions.answer(self, command.question, command.arguments)
+        self.channel.call("SendAnswer", chunks([found.SerializeToString()]))
+
+
+def _base(tensor: Tensor | None) -> Any:
+    if tensor is None:
+        return messages.TensorBase()
+    number = NUMBERS.get(np.dtype(array_of(tensor).dtype).name, 0)
+    return messages.TensorBase(data_type=number, shape=tensor.shape, data_size=tensor.nbytes)
+
+
+def _summary(tensor: Tensor | None) -> Any:
+    if tensor is None:
+        return messages.TensorSummary(tensor_base=_base(None))
+    found = statistics(tensor)
+    numbers = messages.Statistics(
+        is_bool=tensor.dtype.name == "bool", max_value=found.max, min_value=found.min, avg_value=found.mean,
+        count=found.count, neg_zero_count=found.negative, pos_zero_count=found.positive, nan_count=found.nan,
+        neg_inf_count=found.negative_inf, pos_inf_count=found.positive_inf, zero_count=found.zero,
+    )  # fmt: skip
+    return messages.TensorSummary(tensor_base=_base(tensor), statistics=numbers)

@@ -1,0 +1,87 @@
+"""Questions to a debugged training beyond MindSpore's protocol."""
+
+from __future__ import annotations
+
+import json
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online.steps import GraphValues, Step
+from mycelia.debug.reading.folders import nonfinite
+from mycelia.debug.reading.ir import SourceLine
+from mycelia.debug.reading.nonfinite import NonFinite, counted
+from mycelia.debug.statistics import array_of, is_finite
+from mycelia.engine.base import config
+from mycelia.engine.observing import Operator
+from mycelia.engine.tensors.tensor import Tensor
+
+
+def _step(debugged: Any, arguments: dict[str, Any]) -> tuple[int, Step]:
+    """Errors: ValueError for a step that is not kept."""
+    step = arguments.get("step")
+    found = debugged.steps.get(step - 1) if isinstance(step, int) else None
+    if found is None:
+        raise ValueError(f"step {step!r} is not kept; there are {[i + 1 for i in debugged.steps]}")
+    return step - 1, found
+
+
+def _counts(tensor: Tensor) -> dict[str, int]:
+    return {} if is_finite(tensor) else nonfinite(array_of(tensor))
+
+
+def _health(debugged: Any, arguments: dict[str, Any]) -> dict[str, int]:
+    """Of a step (`step`): outputs, those that are not finite, elements by kind."""
+    _, step = _step(debugged, arguments)
+    outputs = [t for values in step.values() for name in values.names() for t in values.outputs(name)]
+    return counted([_counts(t) for t in outputs])
+
+
+def _nonfinite(debugged: Any, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """All outputs of a step that are not finite, those born there first, in order of execution."""
+    iteration, step = _step(debugged, arguments)
+    is_first = iteration == min(debugged.steps)
+    found = [f for number, values in step.items() for f in _bad(iteration, number, values, is_first)]
+    return [_told(one) for one in sorted(found, key=lambda f: f.born is not True)]
+
+
+def _bad(iteration: int, number: int, values: GraphValues, is_first: bool) -> Iterator[NonFinite]:
+    rank = config.get("rank")
+    for name, tensor in values.parameters.items():  # where they became so is known of the steps that are kept
+        for kind, count in _counts(tensor).items():
+            born = is_first
+            yield NonFinite(name, "Parameter", 0, iteration, kind, count, tensor.size, born, rank, number, ())
+    for name, (operator, inputs, outputs) in values.calls.items():
+        for slot, tensor in enumerate(outputs):
+            counts = _counts(tensor)
+            born = bool(counts) and all(t is None or is_finite(t) for t in inputs)
+            for kind, count in counts.items():
+                yield NonFinite(
+                    name, operator.type, slot, iteration, kind, count, tensor.size, born, rank, number,
+                    tuple(_lines(operator)),
+                )  # fmt: skip
+
+
+def _lines(operator: Operator) -> Iterator[SourceLine]:
+    for file, line, _ in operator.stack:
+        yield SourceLine(file, line, linecache.getline(file, line).strip())
+
+
+def _told(found: NonFinite) -> dict[str, Any]:
+    lines: Sequence[SourceLine] = found.stack
+    return {**found.as_dict(), "stack": [[line.file, line.line, line.code] for line in lines]}
+
+
+_ANSWERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {"health": _health, "nonfinite": _nonfinite}
+
+
+def answer(debugged: Any, question: str, arguments: str) -> Any:
+    """The message `Answer`; what cannot be answered tells why."""
+    ask = _ANSWERS.get(question)
+    if ask is None:
+        return messages.Answer(error=f"{question!r} is no question; there are {', '.join(sorted(_ANSWERS))}")
+    try:
+        return messages.Answer(text=json.dumps(ask(debugged, json.loads(arguments or "{}"))))
+    except Exception as cause:  # the training goes on, whatever a question runs into
+        return messages.Answer(error=f"{type(cause).__name__}: {cause}")

@@ -1,0 +1,118 @@
+"""What a debugged training keeps: the values of its last steps, as aliases of what the run has anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mycelia.debug.online.graphs import Call
+from mycelia.engine.observing import Operator
+from mycelia.engine.tensors.tensor import Tensor
+
+INPUT = "input:"  # in front of the number of a slot that a node reads
+
+
+@dataclass(slots=True)
+class GraphValues:
+    """Of one graph in one step: the Parameters and arguments as they were before, the operators in order."""
+
+    parameters: dict[str, Tensor] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)  # of an operator that ran several times the last
+
+    def find(self, name: str, slot: str) -> Tensor | None:
+        """The tensor at ``"0"``, an output, or ``"input:0"``; None if there is none."""
+        if not slot.removeprefix(INPUT).isdecimal():
+            return None
+        index = int(slot.removeprefix(INPUT))
+        if name in self.parameters:
+            return self.parameters[name] if slot == "0" else None
+        if name not in self.calls:
+            return None
+        _, inputs, outputs = self.calls[name]
+        tensors: Sequence[Tensor | None] = inputs if slot.startswith(INPUT) else outputs
+        return tensors[index] if index < len(tensors) else None
+
+    def names(self) -> list[str]:
+        """Of all that makes something, in order."""
+        return [*self.parameters, *self.calls]
+
+    def outputs(self, name: str) -> list[Tensor]:
+        """All that a node makes."""
+        if name in self.parameters:
+            return [self.parameters[name]]
+        return list(self.calls[name][2]) if name in self.calls else []
+
+
+Step = dict[int, GraphValues]  # by the number of the graph
+
+
+class Steps(Mapping[int, Step]):
+    """The last `count` steps by their iterations, within `most_bytes`: older steps go, and what a step has
+    beyond that is not kept at all (`is_full`).
+    """
+
+    def __init__(self, count: int, most_bytes: int) -> None:
+        self.count, self.most_bytes = count, most_bytes
+        self.steps: dict[int, Step] = {}
+        self.is_full = False
+        self.size_bytes = 0  # of all that is kept; what steps share counts once
+        self._places: dict[int, set[int]] = {}  # iteration -> addresses
+        self._held: dict[int, list[int]] = {}  # address -> its bytes, and how many steps keep it
+
+    def __getitem__(self, iteration: int) -> Step:
+        return self.steps[iteration]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def begin(self, iteration: int, graph: int) -> GraphValues:
+        """A place for what a run of a graph has; the oldest steps go."""
+        while len(self.steps) >= self.count + (iteration in self.steps):
+            self._drop(next(iter(self.steps)))
+        self._places.setdefault(iteration, set())
+        found = GraphValues()
+        self.steps.setdefault(iteration, {})[graph] = found
+        self.is_full = False
+        return found
+
+    def keep(self, iteration: int, tensors: Sequence[Tensor | None]) -> bool:
+        """Whether there is room for these in this step; they count from now on."""
+        places = self._places[iteration]
+        new = {t._data_ptr: t.nbytes for t in tensors if t is not None and t._data_ptr not in places}
+        while self._beyond(new) and next(iter(self.steps)) != iteration:
+            self._drop(next(iter(self.steps)))
+        if self._beyond(new):
+            self.is_full = True
+            return False
+        for address, size in new.items():
+            held = self._held.setdefault(address, [size, 0])
+            self.size_bytes += 0 if held[1] else size
+            held[1] += 1
+        places.update(new)
+        return True
+
+    def _beyond(self, new: Mapping[int, int]) -> bool:
+        added = sum(size for address, size in new.items() if address not in self._held)
+        return self.size_bytes + added > self.most_bytes
+
+    def add_parameter(self, iteration: int, values: GraphValues, name: str, tensor: Tensor) -> None:
+        """Keep a Parameter or argument, if there is room."""
+        if name not in values.parameters and self.keep(iteration, [tensor]):
+            values.parameters[name] = tensor
+
+    def add_call(self, iteration: int, values: GraphValues, operator: Operator, call: Call) -> None:
+        """Keep what an operator read and made, if there is room."""
+        if self.keep(iteration, [*call[1], *call[2]]):
+            values.calls[operator.name] = call
+
+    def _drop(self, iteration: int) -> None:
+        del self.steps[iteration]
+        for address in self._places.pop(iteration):
+            held = self._held[address]
+            held[1] -= 1
+            if not held[1]:
+                self.size_bytes -= held[0]
+                del self._held[address]

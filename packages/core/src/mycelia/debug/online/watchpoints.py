@@ -1,0 +1,93 @@
+"""Watchpoints that the service set, checked in the training at the end of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mycelia.debug.conditions import CATALOGUE, NO_VALUE, OUT_OF_MEMORY, Condition, Hit, check
+from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online.graphs import graph_name
+from mycelia.debug.online.steps import Steps
+from mycelia.debug.statistics import array_of
+
+#: Numbers of MindSpore's enum -> a condition with the formula; which nodes it is for the service decided.
+CONDITIONS = {
+    2: "operator_overflow", 13: "tensor_overflow", 14: "weight_initialization", 15: "tensor_too_large",
+    16: "tensor_too_small", 17: "tensor_all_zero", 18: "weight_change_too_large",
+    19: "weight_change_too_small", 20: "weight_not_changed", 21: "tensor_range",
+}  # fmt: skip
+_SAME = {
+    "weight_overflow": 13, "gradient_exploding": 13, "weight_too_large": 15, "gradient_too_large": 15,
+    "weight_too_small": 16, "gradient_vanishing": 16, "activation_range": 21,
+}  # fmt: skip
+
+
+def number_of(condition: Condition) -> int:
+    """The number of MindSpore's enum for a condition."""
+    return _SAME.get(condition.id) or next(n for n, name in CONDITIONS.items() if name == condition.id)
+
+
+@dataclass(slots=True)
+class Watch:
+    """A condition on nodes, each (graph, full name)."""
+
+    number: int
+    condition: Condition
+    given: dict[str, Any]
+    nodes: list[tuple[str, str]]
+    sent: Any  # the condition as the service sent it
+
+    def looks_at(self, graph: str, name: str) -> bool:
+        return (graph, name) in self.nodes or ("", name) in self.nodes
+
+
+def read(command: Any) -> Watch:
+    """The watchpoint of a SetCMD.  Errors: ValueError, TypeError for a condition that is none."""
+    sent = command.watch_condition
+    found = CATALOGUE.get(CONDITIONS.get(sent.condition, ""))
+    if found is None:
+        raise ValueError(f"condition {sent.condition} is not known")
+    known = {p.name: p for p in found.parameters}
+    given = {
+        p.name: bool(p.value) if p.name in known and isinstance(known[p.name].default, bool) else p.value
+        for p in sent.params if not p.disabled
+    }  # fmt: skip
+    found.values(given)
+    nodes = [(n.graph_name, n.node_name) for n in command.watch_nodes]
+    return Watch(command.id, found, given, nodes, sent)
+
+
+def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
+    """The messages `WatchpointHit` of a step."""
+    for number, values in steps.get(iteration, {}).items():
+        graph = graph_name(number)
+        before = steps.get(iteration - 1, {}).get(number)
+        for name in values.names():
+            for watch in watches:
+                if watch.looks_at(graph, name):
+                    for slot, tensor in enumerate(values.outputs(name)):
+                        previous = before.find(name, str(slot)) if before else None
+                        old = None if previous is None else array_of(previous)
+                        found = check(watch.condition, watch.given, array_of(tensor), old, iteration)
+                        if found.hit or found.error_code:
+                            yield _message(watch, graph, name, slot, found)
+        for watch in watches if steps.is_full else ():
+            for where, name in watch.nodes:
+                if where == graph and not values.outputs(name):
+                    yield _message(watch, graph, name, 0, Hit(False, NO_VALUE | OUT_OF_MEMORY))
+
+
+def _message(watch: Watch, graph: str, name: str, slot: int, found: Hit) -> Any:
+    actual = {p.name: p for p in found.parameters}
+    sent = messages.WatchCondition(condition=watch.sent.condition, value=watch.sent.value)
+    for parameter in watch.sent.params:
+        copy = sent.params.add()
+        copy.CopyFrom(parameter)
+        if parameter.name in actual:
+            copy.hit, copy.actual_value = actual[parameter.name].hit, actual[parameter.name].actual
+    tensor = messages.TensorProto(node_name=name, slot=str(slot), graph_name=graph, finished=True)
+    return messages.WatchpointHit(
+        tensor=tensor, watch_condition=sent, id=watch.number, error_code=found.error_code
+    )

@@ -1,0 +1,213 @@
+"""The service `EventListener` that trainings connect to, by gRPC."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online.channel import (
+    CLIENT,
+    MOST_BYTES,
+    PROTOCOL,
+    PROTOCOL_VERSION,
+    RANK,
+    SERVICE,
+    TOKEN,
+    joined,
+)
+from mycelia.debug.online.values import from_messages
+from mycelia_insight.debugger.online.training import Training
+
+_log = logging.getLogger(__name__)
+_MOST_RANKS = 64  # each has a thread that waits with it
+_MOST_GRAPH = 512 << 20  # bytes
+_REQUESTS = {
+    "WaitCMD": messages.Metadata, "SendMetadata": messages.Metadata, "SendHeartbeat": messages.Heartbeat,
+    "SendGraph": messages.Chunk, "SendMultiGraphs": messages.Chunk, "SendAnswer": messages.Chunk,
+    "SendTensors": messages.TensorProto, "SendTensorBase": messages.TensorBase,
+    "SendTensorStats": messages.TensorSummary, "SendWatchpointHits": messages.WatchpointHit,
+}  # fmt: skip
+_UNARY = ("WaitCMD", "SendMetadata", "SendHeartbeat")
+
+
+class Listener:
+    """Listens at `host` and `port` (0: one that is free, see `port`) from its making on, until `stop`.
+
+    `token`: what trainings must show, "" for nothing.
+    Errors: ImportError without grpcio; OSError if the port cannot be had.
+    """
+
+    def __init__(self, host: str, port: int, token: str = "") -> None:
+        try:
+            import grpc
+        except ImportError:
+            raise ImportError(
+                "--enable-debugger needs grpcio: pip install 'mycelia-insight[debugger]'"
+            ) from None
+        self._grpc, self.token = grpc, token
+        self.trainings: dict[int, Training] = {}  # by rank
+        self.lock = threading.Lock()
+        self.position = 0  # grows with each change that a page must hear of
+        self.changed = threading.Condition()
+        self.stopping = threading.Event()
+        self.hear: Callable[[Training], None] = lambda _training: None
+        self.server = grpc.server(
+            ThreadPoolExecutor(2 * _MOST_RANKS, "debugger"),
+            options=[("grpc.max_receive_message_length", MOST_BYTES), ("grpc.so_reuseport", 0)],
+        )
+        handlers = {name: self._handler(name) for name in _REQUESTS}
+        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            self.port = self.server.add_insecure_port(address)
+        except RuntimeError as cause:
+            raise OSError(f"{address}: {cause}") from None
+        self.server.start()
+        threading.Thread(target=self._watch, name="debugger-watch", daemon=True).start()
+
+    def stop(self) -> None:
+        """Trainings notice that the service is gone."""
+        self.stopping.set()
+        for training in list(self.trainings.values()):
+            training.leave()
+        self.server.stop(0.5)
+
+    def follow(self, hear: Callable[[Training], None]) -> None:
+        """`hear` is told of each training that connects, with its lock free and before it gets commands."""
+        self.hear = hear
+
+    def tell(self) -> None:
+        """Something changed."""
+        with self.changed:
+            self.position += 1
+            self.changed.notify_all()
+
+    def _watch(self) -> None:
+        while not self.stopping.wait(1.0):
+            for training in list(self.trainings.values()):
+                if training.is_silent():
+                    _log.warning("rank %d gives no sign of life: its session ends", training.rank)
+                    training.leave()
+
+    # ---- who calls
+
+    def _handler(self, name: str) -> Any:
+        answer = getattr(self, f"_{name}")
+        read = _REQUESTS[name].FromString
+
+        def handle(request: Any, context: Any) -> Any:
+            headers = {key: value for key, value in context.invocation_metadata()}
+            if self.token and not hmac.compare_digest(
+                str(headers.get(TOKEN, "")).encode(), f"Bearer {self.token}".encode()
+            ):
+                told = "set MYCELIA_DEBUGGER_TOKEN to the service's token"
+                context.abort(self._grpc.StatusCode.UNAUTHENTICATED, told)
+            try:
+                return answer(request, context, headers)
+            except ValueError as cause:
+                context.abort(self._grpc.StatusCode.INVALID_ARGUMENT, str(cause))
+
+        make = (
+            self._grpc.unary_unary_rpc_method_handler
+            if name in _UNARY
+            else self._grpc.stream_unary_rpc_method_handler
+        )
+        return make(handle, request_deserializer=read, response_serializer=lambda m: m.SerializeToString())
+
+    def _training(self, context: Any, headers: dict[str, Any]) -> Training:
+        """The caller.  Errors: ValueError if it never introduced itself, or was refused."""
+        rank, client = _identity(context, headers)
+        found = self.trainings.get(rank)
+        if found is None or found.client != client:
+            raise ValueError(f"there is no training of rank {rank} with this name: SendMetadata comes first")
+        if found.is_gone:
+            context.abort(self._grpc.StatusCode.UNAVAILABLE, "the session of this training has ended")
+        found.beat()
+        return found
+
+    # ---- what they call
+
+    def _SendMetadata(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
+        rank, client = _identity(context, headers)
+        if headers.get(PROTOCOL, PROTOCOL_VERSION) != PROTOCOL_VERSION:
+            _log.warning("rank %d speaks another version of the protocol", rank)
+            return messages.EventReply(status=messages.FAILED, version_matched=False)
+        with self.lock:
+            known = self.trainings.get(rank)
+            is_new = known is None or known.client != client
+            if is_new and request.training_done:
+                return messages.EventReply(status=messages.OK)
+            is_taken = known is not None and not known.is_gone
+            if is_new and (is_taken or rank >= _MOST_RANKS):
+                _log.warning("a second training of rank %d is refused", rank)
+                return messages.EventReply(status=messages.FAILED)
+            if is_new:
+                known = self.trainings[rank] = Training(rank, client, _address(context), self.tell)
+                self.hear(known)
+        known.introduce(request)
+        return messages.EventReply(status=messages.OK, version_matched=True)
+
+    def _WaitCMD(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
+        training = self._training(context, headers)
+        if not training.graphs:
+            return messages.EventReply(status=messages.PENDING)
+        reply = training.wait(request, context.is_active)
+        if not context.is_active():
+            training.leave()
+        return reply
+
+    def _SendHeartbeat(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
+        training = self._training(context, headers)
+        if not 5 <= request.period <= 3600:
+            return messages.EventReply(status=messages.FAILED)
+        training.beat(request.period)
+        return _ok()
+
+    def _SendGraph(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
+        self._training(context, headers).take_graphs(joined(request, _MOST_GRAPH))
+        return _ok()
+
+    _SendMultiGraphs = _SendGraph
+
+    def _SendTensors(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
+        self._training(context, headers).take_tensors(from_messages(request))
+        return _ok()
+
+    def _SendTensorBase(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
+        self._training(context, headers)
+        for _ in request:
+            pass  # values are asked for as a whole
+        return _ok()
+
+    _SendTensorStats = _SendTensorBase
+
+    def _SendWatchpointHits(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
+        self._training(context, headers).take_hits(list(request))
+        return _ok()
+
+    def _SendAnswer(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
+        training = self._training(context, headers)
+        for text in joined(request, _MOST_GRAPH):
+            training.take_answer(messages.Answer.FromString(text))
+        return _ok()
+
+
+def _ok() -> Any:
+    return messages.EventReply(status=messages.OK)
+
+
+def _identity(context: Any, headers: dict[str, Any]) -> tuple[int, str]:
+    """(rank, name of the process): of MindSpore's trainings, which do not say, 0 and their address."""
+    rank = str(headers.get(RANK, "0"))
+    if not rank.isascii() or not rank.isdecimal() or len(rank) > 9:
+        raise ValueError(f"{RANK} must be a whole number, but is {rank[:40]!r}")
+    return int(rank), str(headers.get(CLIENT, _address(context)))
+
+
+def _address(context: Any) -> str:
+    return context.peer().partition(":")[2]

@@ -1,0 +1,323 @@
+"""The session over running trainings, one process a rank: nodes and values come from them, and they go where
+it says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mycelia.debug import Statistics, statistics
+from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online.watchpoints import number_of
+from mycelia.debug.reading.ir import SourceLine
+from mycelia.debug.reading.nonfinite import NonFinite
+from mycelia_insight.debugger import DebuggerTensor, Node
+from mycelia_insight.debugger.nodes import Tree, graph_name
+from mycelia_insight.debugger.online.listener import Listener
+from mycelia_insight.debugger.online.training import PENDING, RUNNING, SENDING, Command, Training
+from mycelia_insight.debugger.session import Session, Watch, whole_number
+from mycelia_insight.debugger.wrong import Wrong
+
+_LINE = re.compile(r"#(?:  [ -])? In file (.+):(\d+)/(.*)/")
+_MOST_STEPS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A tensor that a training has."""
+
+    training: Training
+    step: int
+    graph: str
+    name: str
+    slot: str
+
+    @property
+    def key(self) -> tuple[int, str, str, str]:
+        return self.step, self.graph, self.name, self.slot
+
+    def array(self) -> np.ndarray | None:
+        """The elements; None if it has none in this step.  Errors: Wrong."""
+        self.training.load([self.key])
+        return self.training.values.get(self.key)
+
+    def statistics(self) -> Statistics | None:
+        array = self.array()
+        return None if array is None else statistics(array)
+
+
+class TrainingSource:
+    """Nodes and values of the trainings that are connected to `listener`."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self._nodes: list[Node] = []
+        self._made_of: dict[int, tuple[str, int]] = {}  # rank -> process, version of its graphs
+        self._shapes: dict[Node, tuple[int, int]] = {}  # how many tensors it reads and makes
+        self._version = 0
+
+    @property
+    def trainings(self) -> dict[int, Training]:
+        return self.listener.trainings
+
+    @property
+    def version(self) -> int:
+        made_of = {rank: (t.client, t.version) for rank, t in sorted(self.trainings.items())}
+        if made_of != self._made_of:
+            self._made_of, self._shapes = made_of, {}
+            self._nodes = [n for rank, t in sorted(self.trainings.items()) for n in self._of(rank, t)]
+            self._version += 1
+        return self._version
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return self._nodes if self.version else []
+
+    def _of(self, rank: int, training: Training) -> list[Node]:
+        found = []
+        for name, graph in training.graphs.items():
+            number = int(name.rpartition("_")[2]) if name.rpartition("_")[2].isdecimal() else 0
+            for parameter in graph.parameters:
+                node = Node(self, rank, number, parameter.name, "Parameter")
+                self._shapes[node] = 0, 1
+                found.append(node)
+            names = {n.name: n.full_name or n.name for n in graph.node}
+            for one in graph.node:
+                feeds = tuple(names.get(i.name, i.name) for i in one.input)
+                node = Node(
+                    self, rank, number, one.full_name or one.name, one.op_type, _stack(one.source_address),
+                    feeds,
+                )  # fmt: skip
+                made = len(one.output_type.sequence_type.elem_types) or 1
+                self._shapes[node] = one.input_count or len(feeds), made
+                found.append(node)
+        return found
+
+    def get_ranks(self) -> list[int]:
+        return sorted(self.trainings)
+
+    def steps(self) -> tuple[int, int]:
+        if not self.trainings:
+            return 1, 0
+        return (
+            max(t.first_step for t in self.trainings.values()),
+            min(t.step for t in self.trainings.values()),
+        )
+
+    def runs(self, rank: int) -> set[tuple[int, int]]:
+        training = self.trainings[rank]
+        graphs = {n.graph for n in self.nodes if n.rank == rank}
+        return {(step, g) for step in range(training.first_step, training.step + 1) for g in graphs}
+
+    def tensors_of(self, node: Node, iterations: Collection[int] | None = None) -> list[DebuggerTensor]:
+        """All that a node read and made in the steps that are kept."""
+        training, graph = self.trainings[node.rank], graph_name(node.graph)
+        kept = range(training.first_step - 1, training.step)
+        read, made = self._shapes[node]
+        found = []
+        for iteration in kept if iterations is None else [i for i in iterations if i in kept]:
+            for io, count, mark in (("input", read, "input:"), ("output", made, "")):
+                for slot in range(count):
+                    value = _Value(training, iteration + 1, graph, node.name, f"{mark}{slot}")
+                    found.append(DebuggerTensor(node, io, slot, iteration, value))
+        return found
+
+    def health(self, rank: int, step: int) -> dict[str, Any]:
+        return self.answer(rank, "health", step=step)
+
+    def trace(self, rank: int, step: int) -> list[NonFinite]:
+        rows = self.answer(rank, "nonfinite", step=step)
+        for row in rows:
+            del row["source"]
+            row["stack"] = tuple(SourceLine(*line) for line in row["stack"])
+        return [NonFinite(**row) for row in rows]
+
+    def answer(self, rank: int, question: str, **arguments: Any) -> Any:
+        """What a training says to a question beyond MindSpore's protocol.  Errors: Wrong."""
+        training = self.trainings.get(rank)
+        if training is None:
+            raise Wrong("5054B081", f"there is no rank {rank}")
+        ask = messages.AskCMD(question=question, arguments=json.dumps(arguments))
+        found = training.ask(Command(ask_cmd=ask))
+        if found is None:
+            raise Wrong("5054B081", "this training does not know such questions")
+        return json.loads(found.text)
+
+    def load(self, tensors: Sequence[DebuggerTensor]) -> None:
+        """Errors: Wrong."""
+        for training in {t.record.training.rank: t.record.training for t in tensors}.values():
+            training.load(t.record.key for t in tensors if t.record.training is training)
+
+
+def _stack(text: str) -> tuple[SourceLine, ...]:
+    lines = [_LINE.match(line.strip()) for line in text.split("\n")]
+    return tuple(SourceLine(m[1], int(m[2]), m[3].strip()) for m in reversed(lines) if m)
+
+
+class OnlineSession(Session):
+    """The trainings of `listener`. `step` follows them, unless an earlier one that they keep is looked at."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self._past: int | None = None  # the step that is looked at, if it is not the latest
+        self._known: dict[int, str] = {}  # rank -> the process that has the watchpoints
+        super().__init__(TrainingSource(listener), 0)
+        self.changed = listener.changed
+        listener.follow(self._look)
+
+    # ---- where one is
+
+    @property
+    def step(self) -> int:
+        if self._past is not None:
+            return self._past
+        return max((t.step for t in self.listener.trainings.values()), default=0)
+
+    @step.setter
+    def step(self, step: int) -> None:
+        first, last = self.source.steps()
+        self._past = step if first <= step < last else None
+
+    @property
+    def position(self) -> int:
+        return self.listener.position
+
+    @position.setter
+    def position(self, position: int) -> None:
+        """The listener counts."""
+
+    def tell(self) -> None:
+        self.listener.tell()
+
+    def tree(self, rank: int) -> Tree:
+        return Tree((), 0) if not self.listener.trainings and rank == 0 else super().tree(rank)
+
+    def _look(self, training: Training) -> None:
+        """A training connected: it gets the watchpoints that there are."""
+        for watch in self.watches.values():
+            training.send(self._command(watch))
+
+    def state(self, rank: int) -> dict[str, Any]:
+        found = self.listener.trainings.get(rank)
+        if found is None:
+            return {**super().state(rank), "state": PENDING}
+        states = [t.state for t in self.listener.trainings.values() if not t.is_gone]
+        busy = next((s for s in (RUNNING, SENDING) if s in states), found.state)
+        told = found.metadata
+        node = next((n for n, one in self.trees[rank].nodes.items() if one.name == told.cur_node), "")
+        return {
+            "state": busy, "device_name": told.device_name, "ip": found.peer.rpartition(":")[0],
+            "node_name": node, "backend": told.backend, "graph_name": node.partition("/")[0],
+            "debugger_version": {"ms": told.ms_version, "mi": "2.3.1"}, "training_done": found.is_done,
+            "reason": told.reason, "first_step": found.first_step, "last_step": found.step,
+        }  # fmt: skip
+
+    # ---- where they go
+
+    def go(self, mode: str, level: str, steps: Any, name: str = "", rank: int = 0) -> None:
+        if mode == "reset":
+            first, last = self.source.steps()
+            self.show(whole_number(steps, "steps", first, max(first, last)))
+        elif mode == "continue" and level == "recheck":
+            self._forward(-1) if steps is not None else self.recheck()
+        elif mode == "continue" and level == "node":
+            self._waiting("5054B183", [rank])[0].go(node=name)
+        elif mode == "continue":
+            self._forward(whole_number(steps if steps is not None else 1, "steps", -1, _MOST_STEPS))
+        elif mode == "pause":
+            for training in self._all("5054B184"):
+                training.pause()
+        elif mode == "terminate":
+            self._past = None
+            for training in self._all("5054B183"):
+                training.send(Command(exit=True))
+        else:
+            raise Wrong("5054B183", f"mode must be continue, pause, terminate or reset, but is {mode!r}")
+
+    def _forward(self, steps: int) -> None:
+        """Through steps that are kept as far as they go, else the trainings run."""
+        if self._past is not None:
+            last = self.source.steps()[1]
+            self.show(last if steps < 0 else min(last, self._past + steps))
+            return
+        for training in self._waiting("5054B183"):
+            training.go(steps)
+
+    def _all(self, code: str, ranks: Sequence[int] | None = None) -> list[Training]:
+        found = [t for r, t in sorted(self.listener.trainings.items()) if ranks is None or r in ranks]
+        if not found or all(t.is_gone for t in found):
+            raise Wrong(code, "there is no training, or it has ended")
+        return [t for t in found if not t.is_gone]
+
+    def _waiting(self, code: str, ranks: Sequence[int] | None = None) -> list[Training]:
+        found = self._all(code, ranks)
+        if any(t.state in (RUNNING, SENDING) for t in found):
+            raise Wrong(code, "the training runs: pause it first")
+        return found
+
+    def release(self) -> None:
+        """Trainings go on, unwatched."""
+        self.delete(None)
+        self._past = None
+        for training in self.listener.trainings.values():
+            training.go(-1)
+
+    # ---- watchpoints
+
+    def recheck(self) -> None:
+        commands = []
+        for training in self._waiting("5054B186"):
+            step = min(self.step, training.step)
+            run = messages.RunCMD(run_level="recheck", run_steps=step)
+            commands.append((training, Command(step, run_cmd=run)))
+        for training, command in commands:
+            training.ask(command)
+        self.is_outdated = False
+        self.tell()
+
+    @property
+    def hits(self) -> dict[int, list[dict[str, Any]]]:
+        """By rank, of the step that is shown."""
+        return {rank: self._rows(rank, t) for rank, t in sorted(self.listener.trainings.items())}
+
+    @hits.setter
+    def hits(self, hits: Any) -> None:
+        """They are the trainings'."""
+
+    def _rows(self, rank: int, training: Training) -> list[dict[str, Any]]:
+        points: dict[str, dict[int, list[dict[str, Any]]]] = {}
+        tree = self.trees.get(rank)
+        for hit in training.hits.get(self.step, ()) if tree else ():
+            watch = self.watches.get(hit.id)
+            node = tree.find(hit.tensor.node_name, hit.tensor.graph_name)
+            if watch is None or node is None or not hit.tensor.slot.isdecimal():
+                continue
+            actual = {p.name: p.actual_value for p in hit.watch_condition.params if p.hit}
+            slots = points.setdefault(tree.full_name(node), {})
+            slots.setdefault(int(hit.tensor.slot), []).append(watch.point(actual, hit.error_code))
+        rows = [self.hit_row(name, tree.nodes[name], slots) for name, slots in points.items()]
+        return [row for row in rows if row]
+
+    def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:
+        for training in self.listener.trainings.values():
+            training.send(self._command(watch, is_deleted))
+
+    def _command(self, watch: Watch, is_deleted: bool = False) -> Command:
+        if is_deleted:
+            return Command(set_cmd=messages.SetCMD(id=watch.id, delete=True))
+        values = watch.condition.values(watch.given)
+        condition = messages.WatchCondition(condition=number_of(watch.condition))
+        for parameter in watch.condition.parameters:
+            value = values.get(parameter.name)
+            condition.params.add(name=parameter.name, disabled=value is None, value=float(value or 0))
+        nodes = []
+        for name in watch.nodes:
+            graph, _, full = name.partition("/")
+            nodes.append(messages.WatchNode(node_name=full, node_type="leaf", graph_name=graph))
+        return Command(set_cmd=messages.SetCMD(watch_nodes=nodes, watch_condition=condition, id=watch.id))

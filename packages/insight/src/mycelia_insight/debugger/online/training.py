@@ -1,0 +1,240 @@
+"""One training that is debugged: where it is, what it is told next, what it sent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mycelia.debug.online import debugger_pb2 as messages
+from mycelia_insight.debugger.wrong import Wrong
+
+PENDING, RECEIVED, WAITING, SENDING, RUNNING = "pending", "receive_graph", "waiting", "sending", "running"
+_PATIENCE = 20.0  # seconds in which a training must answer a question
+_MISSED = 3  # signs of life that may be missed in a row
+_CACHED = 256 << 20  # bytes of tensors that are kept here
+
+#: step, graph, full name, slot
+Key = tuple[int, str, str, str]
+
+
+class Command:
+    """A reply to the training, and whether it was done. `step`: of a recheck, which one."""
+
+    def __init__(self, step: int = 0, **cmd: Any) -> None:
+        self.message = messages.EventReply(status=messages.OK, **cmd)
+        self.step = step
+        self.finished = threading.Event()
+        self.found: Any = None
+        self.error = ""
+
+
+class Training:
+    """`tell`: called after each change. Its lock is held only for moments, never while a training works."""
+
+    def __init__(self, rank: int, client: str, peer: str, tell: Callable[[], None]) -> None:
+        self.rank, self.client, self.peer, self.tell = rank, client, peer, tell
+        self.changed = threading.Condition()
+        self.state = PENDING
+        self.is_gone = self.is_done = False
+        self.metadata = messages.Metadata()
+        self.graphs: dict[str, Any] = {}
+        self.version = 0  # of the graphs
+        self.hits: dict[int, list[Any]] = {}  # by step
+        self._new_hits: list[Any] | None = None
+        self.commands: deque[Command] = deque()
+        self.current: Command | None = None
+        self.left = 0  # steps that it is to run without waiting; below 0 for ever
+        self.node: str | None = None
+        self.period, self.seen = 15.0, time.monotonic()
+        self.values: OrderedDict[Key, np.ndarray | None] = OrderedDict()
+        self.cached_bytes = 0
+
+    # ---- where it is
+
+    @property
+    def step(self) -> int:
+        """The step whose values are the latest: that which has run, or in which it waits."""
+        return self.metadata.cur_step + (1 if self.metadata.cur_node else 0)
+
+    @property
+    def first_step(self) -> int:
+        """The first step whose values are kept."""
+        return max(1, self.metadata.first_step)
+
+    def beat(self, period: float | None = None) -> None:
+        """It gave a sign of life."""
+        self.seen = time.monotonic()
+        if period is not None:
+            self.period = period
+
+    def is_silent(self) -> bool:
+        """Whether signs of life are missing."""
+        return not self.is_gone and time.monotonic() - self.seen > _MISSED * self.period
+
+    def leave(self) -> None:
+        """It is gone; what it sent stays."""
+        with self.changed:
+            if self.is_gone:
+                return
+            self.is_gone, self.state = True, PENDING
+            for command in [*self.commands, *([self.current] if self.current else [])]:
+                command.error = "the training is gone"
+                command.finished.set()
+            self.commands.clear()
+            self.current = None
+            self.changed.notify_all()
+        self.tell()
+
+    # ---- what it calls
+
+    def introduce(self, metadata: Any) -> None:
+        """SendMetadata: its first words, or its last."""
+        with self.changed:
+            self.metadata.CopyFrom(metadata)
+            self.is_done = metadata.training_done
+        if self.is_done:
+            self.leave()
+        self.tell()
+
+    def take_graphs(self, found: Iterable[bytes]) -> None:
+        """Errors: ValueError for what is no graph."""
+        graphs = {}
+        for text in found:
+            try:
+                graph = messages.GraphProto.FromString(text)
+            except Exception as cause:  # protobuf's error has no class that all its versions share
+                raise ValueError(f"a graph cannot be read: {cause}") from None
+            graphs[graph.name or "graph_0"] = graph
+        with self.changed:
+            self.graphs = graphs
+            self.version += 1
+            self.state = RECEIVED
+        self.tell()
+
+    def take_hits(self, found: Sequence[Any]) -> None:
+        """What it found at the end of a step, or when it was asked to look again."""
+        with self.changed:
+            if self.current is not None and self.current.step:
+                self.hits[self.current.step] = list(found)
+            else:
+                self._new_hits = list(found)
+                self.left, self.node = 0, None
+
+    def take_tensors(self, found: Iterable[tuple[Any, np.ndarray | None]]) -> None:
+        """The values that it was asked for."""
+        with self.changed:
+            command = self.current
+        if command is not None:
+            command.found = [(message, array) for message, array in found]
+
+    def take_answer(self, found: Any) -> None:
+        """What it says to a question."""
+        with self.changed:
+            if self.current is not None:
+                self.current.found, self.current.error = found, found.error
+
+    def wait(self, metadata: Any, is_active: Callable[[], bool]) -> Any:
+        """WaitCMD: the next command, as soon as there is one."""
+        with self.changed:
+            self.beat()
+            if self.current is not None:
+                self.current.finished.set()
+                self.current = None
+            before = self.step
+            self.metadata.CopyFrom(metadata)
+            if self._new_hits is not None or self.step != before:
+                self.hits[self.step] = self._new_hits or []
+                self._new_hits = None
+            for step in [s for s in self.hits if s < self.first_step]:
+                del self.hits[step]
+            if metadata.cur_node or metadata.reason:
+                self.left = 0
+            for key in [k for k, array in self.values.items() if k[0] == self.step and array is None]:
+                del self.values[key]  # the step goes on: it may be there now
+            while is_active() and not self.is_gone:
+                reply = self._next()
+                if reply is not None:
+                    return reply
+                if self.state != WAITING:
+                    self.state = WAITING
+                    self.tell()
+                self.changed.wait(1.0)
+        return messages.EventReply(status=messages.FAILED)
+
+    def _next(self) -> Any:
+        if self.commands:
+            self.current = self.commands.popleft()
+            return self.current.message
+        if self.node is not None:
+            self.state, name, self.node = RUNNING, self.node, None
+            run = messages.RunCMD(run_level="node", node_name=name)
+        elif self.left:
+            self.state = RUNNING
+            self.left -= self.left > 0
+            run = messages.RunCMD(run_level="step", run_steps=1)
+        else:
+            return None
+        return messages.EventReply(status=messages.OK, run_cmd=run)
+
+    # ---- what it is told
+
+    def go(self, steps: int = 0, node: str | None = None) -> None:
+        """Run steps, or to a node ("" the next)."""
+        with self.changed:
+            if self.is_gone:
+                return
+            self.left, self.node, self.state = steps, node, SENDING
+            self.changed.notify_all()
+        self.tell()
+
+    def pause(self) -> None:
+        """Wait after the present step."""
+        with self.changed:
+            self.left, self.node = 0, None
+        self.tell()
+
+    def send(self, command: Command) -> Command:
+        """Queue a command."""
+        with self.changed:
+            if self.is_gone:
+                command.error = "the training is gone"
+                command.finished.set()
+            else:
+                self.commands.append(command)
+                self.changed.notify_all()
+        return command
+
+    def ask(self, command: Command) -> Any:
+        """What it sent for a command.  Errors: Wrong if it does not answer, or cannot."""
+        self.send(command)
+        if not command.finished.wait(_PATIENCE):
+            with self.changed:
+                if command in self.commands:
+                    self.commands.remove(command)
+            raise Wrong("5054B081", "the training runs a step: ask again when it waits")
+        if command.error:
+            raise Wrong("5054B081", command.error)
+        return command.found
+
+    def load(self, wanted: Iterable[Key]) -> None:
+        """Have these values here, in one question.  Errors: Wrong."""
+        missing = [key for key in dict.fromkeys(wanted) if key not in self.values]
+        if not missing:
+            return
+        tensors = [
+            messages.TensorProto(node_name=name, slot=slot, iter=str(step), graph_name=graph)
+            for step, graph, name, slot in missing
+        ]  # fmt: skip
+        found = self.ask(Command(view_cmd=messages.ViewCMD(tensors=tensors))) or []
+        with self.changed:
+            for key, (_, array) in zip(missing, found):
+                self.values[key] = array
+                self.cached_bytes += 0 if array is None else array.nbytes
+            while self.cached_bytes > _CACHED and len(self.values) > len(missing):
+                _, array = self.values.popitem(last=False)
+                self.cached_bytes -= 0 if array is None else array.nbytes
