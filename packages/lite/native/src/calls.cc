@@ -17,6 +17,7 @@ Status Planner::resume(const Plan& before, const std::vector<const uint8_t*>& nu
   for (size_t i = 0; i < numbers.size(); ++i) numbers_[before.missing[i]] = numbers[i];
   results_ = results;
   plan_.made = before.made;
+  plan_.resized = before.resized;
   for (const Scope& scope : before.scopes) plan_.scopes.push_back({scope.graph, scope.caller, scope.node, {}});
   std::vector<Item> items = before.rest;
   for (Item& item : items) {

@@ -106,6 +106,7 @@ struct Plan {
   const std::vector<std::shared_ptr<Delegate>>* delegates = nullptr;  // that may claim nodes; set before planning
   std::vector<std::shared_ptr<void>> kept;  // what steps of delegates point to
   std::string partition;  // which node is where, and why, if there are delegates
+  bool resized = false;  // an input of the model has another size than the file says
   bool watched = false;  // each node has steps of its own; set before planning
   std::vector<NodeRun> nodes;  // if watched or with delegates: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
@@ -195,6 +196,8 @@ class Planner {
   int channels_first(int value);
   int channels_last(int first);
   void set_output(size_t i, int value);
+  // Whether the file says another shape of the i-th input than it has, since the model was resized.
+  bool was_resized(size_t i);
   // Plans a Custom node of a type that the program registered (user_operators.cc); false if it did not.
   bool user_operator(const std::string& type);
   int fail(int code, const std::string& why);  // returns a value that may be used on

@@ -26,11 +26,19 @@ Status Planner::run(int graph, const std::vector<Type>& types) {
     value.outside = true;
     plan_.inputs.push_back(add(std::move(value)));
     plan_.scopes[0].values[file.inputs[i]] = plan_.inputs.back();
+    const std::vector<int64_t>& said = file_.tensors[file.inputs[i]].shape;
+    for (size_t axis = 0; !graph && said.size() == types[i].shape.size() && axis < said.size(); ++axis)
+      plan_.resized = plan_.resized || (said[axis] >= 0 && said[axis] != types[i].shape[axis]);
   }
   std::vector<Item> items;
   for (int i = file.first; i < file.last; ++i) items.push_back({i, 0, false, -1, {}});
   work(std::move(items));
   return finish();
+}
+
+bool Planner::was_resized(size_t i) {
+  const std::vector<int64_t>& said = file_.tensors[node_->inputs[i]].shape;
+  return plan_.resized && !said.empty() && element_count(said) > 0 && said != type(input(i)).shape;
 }
 
 Status Planner::finish() {

@@ -13,7 +13,7 @@ from mycelia_lite.converter import ConversionError, comparison, convert, optimis
 from mycelia_lite.converter.comparison import distance
 from mycelia_lite.converter.optimise.registry import PASSES
 from mycelia_lite.converter.rules import RULES
-from mycelia_lite.format import Table, read
+from mycelia_lite.format import Table, read, write
 
 MINDIR, MSLITE = mslite.FmkType.MINDIR, mslite.FmkType.MSLITE
 
@@ -191,11 +191,16 @@ def test_weights_of_another_file_and_the_file_itself_may_be_the_result(lenet, tm
         ({"y": [1]}, "inputShape names 'y', but the inputs are"),
         ({"x": [1, 2]}, "inputShape gives 'x' 2 dimensions, but it has 4"),
         ({"x": [-1, 1, 32, 32]}, "must give all sizes"),
+        ({"x": [1, 1, 3, 3]}, "Flatten.* made constants"),
         ({"x": [1, 1, 3, 3]}, "the shapes behind inputShape cannot be found"),
     ],
 )
 def test_wrong_shapes_of_a_ms_file_are_told(lenet, tmp_path, shapes, reason):
     path = convert(MINDIR, lenet[0], str(tmp_path / "n")).path
+    if "behind" in reason:  # a file that does not say so
+        file = read(path).copy()
+        file.fixedBy = ""
+        write(path, file)
     with pytest.raises(ConversionError, match=reason):
         convert(MSLITE, path, str(tmp_path / "out"), shapes)
     assert not (tmp_path / "out.ms").exists()

@@ -63,6 +63,83 @@ def test_what_became_constants_is_named(tmp_path, name):
     assert isinstance(why, str) and "node 'it'" in why and "size 2 of axis 0" in why
 
 
+RENAMED = {
+    "unsqueeze": ([node("Unsqueeze", "x a", "u"), node("Relu", "u", "y")], {"a": np.array([1, 3])}, (2, 6)),
+    "there and back": (
+        [node("Unsqueeze", "x a", "u"), node("Conv", "u w", "c"), node("Squeeze", "c b", "y")],
+        {"a": np.array([1]), "w": draw((1, 1, 1, 3)), "b": np.array([1])},
+        (2, 3, 8),
+    ),
+    "conv1d": (
+        [
+            node("Unsqueeze", "x a", "u"),
+            node("Conv", "u w", "c", pads=[1, 1]),
+            node("GlobalMaxPool", "c", "g"),
+            node("Flatten", "g", "y"),
+        ],
+        {"a": np.array([1]), "w": draw((4, 1, 3))},
+        (2, 8),
+    ),
+    "flatten": ([node("Flatten", "x", "y", axis=2)], {}, (1, 4, 5, 1)),
+}
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_axes_of_size_1_come_and_go_at_any_size(tmp_path, name):
+    nodes, weights, before = RENAMED[name]
+    for shape in (before, tuple(n if n == 1 else n + 3 for n in before)):
+        x = draw(shape)
+        y = resized(tmp_path, nodes, before, x, weights)
+        np.testing.assert_allclose(y, expected(tmp_path, nodes, x, weights), atol=1e-5)
+
+
+SPELLED = {
+    "what is left": ([0, -1], ("n", 4, 6), (2, 4, 12)),
+    "what is left, all known": ([0, -1], (2, 4, 6), (3, 8, 3)),
+    "of heads": ([0, 0, 2, -1], ("n", 4, 6), (2, 2, 12)),
+    "of heads, all known": ([0, 0, 2, 3], (2, 4, 6), (3, 5, 6)),
+    "rows": ([-1, 6], ("n", 4, 6), (2, 4, 12)),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_a_reshape_means_what_the_source_spells(tmp_path, name):
+    text, before, after = SPELLED[name]
+    nodes, weights, x = [node("Reshape", "x s", "y")], {"s": np.array(text)}, draw(after)
+    y = resized(tmp_path, nodes, before, x, weights)
+    np.testing.assert_array_equal(y, expected(tmp_path, nodes, x, weights))
+
+
+FLATTENED = {"flatten": (1, ("n", 4, 6), (2, 4, 12)), "two axes": (2, ("n", 4, 6), (2, 4, 12))}
+
+
+@pytest.mark.parametrize("name", FLATTENED)
+def test_a_flatten_is_right_or_refuses(tmp_path, name):
+    axis, before, after = FLATTENED[name]
+    nodes, x = [node("Flatten", "x", "y", axis=axis)], draw(after)
+    y = resized(tmp_path, nodes, before, x)
+    assert isinstance(y, str) if axis == 2 else np.array_equal(y, x.reshape(2, -1))
+
+
+def test_a_shape_of_numbers_alone_does_not_take_as_many_elements_of_other_sizes(tmp_path):
+    nodes, weights = [node("Reshape", "x s", "y")], {"s": np.array([4, 2, 3])}
+    why = resized(tmp_path, nodes, (4, 6), draw((6, 4)), weights)
+    assert isinstance(why, str) and "made for other sizes" in why
+
+
+def test_a_transpose_past_axes_of_size_1_refuses_larger_ones(tmp_path):
+    nodes = [node("Transpose", "x", "y", perm=[0, 2, 1])]
+    x = draw((3, 1, 5))
+    np.testing.assert_array_equal(resized(tmp_path, nodes, (2, 1, 8), x), x.transpose(0, 2, 1))
+    assert isinstance(resized(tmp_path, nodes, (2, 1, 8), draw((2, 2, 4))), str)
+
+
+def test_a_flatten_of_images_that_grow_refuses_them(tmp_path):
+    nodes = [node("Flatten", "x", "y")]
+    why = resized(tmp_path, nodes, (2, 3, 1, 1), draw((2, 3, 2, 1)))
+    assert isinstance(why, str) and "node 'y'" in why
+
+
 def test_open_sizes_are_computed_and_nothing_is_refused(tmp_path):
     nodes, weights = FOLDED["all but the last"]
     for shape in ((4, 6), (3, 9)):

@@ -12,7 +12,7 @@ import pytest
 
 import mycelia_lite as mslite
 from mycelia_lite.converter import convert
-from mycelia_lite.format import Table, write
+from mycelia_lite.format import Table, read, write
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,17 @@ def test_an_open_size_waits_for_resize(model):
         model.predict(model.get_inputs())
 
 
-def test_a_failed_resize_leaves_the_model_as_it_was(model, lenet):
+def test_known_sizes_stay_where_a_node_holds_for_them_alone(model):
+    with pytest.raises(RuntimeError, match=r"size 32 of axis 2, of which node .*Flatten.* made constants"):
+        model.resize(model.get_inputs(), [[2, 1, 34, 32]])
+
+
+def test_a_failed_resize_leaves_the_model_as_it_was(model_file, tmp_path, lenet):
+    file = read(model_file).copy()
+    file.fixedBy = ""  # so that planning is what fails
+    write(tmp_path / "lenet.ms", file)
+    model = mslite.Model()
+    model.build_from_file(str(tmp_path / "lenet.ms"))
     x = resized(model)
     for dims, reason in (
         ([[2, 1, 32]], "has 4 dimensions, but 3 sizes were given"),

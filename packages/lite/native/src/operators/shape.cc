@@ -35,9 +35,12 @@ std::vector<int64_t> numbers(const Span<int64_t>& span) {
 OPERATOR(Reshape) {
   const int x = p.input(0);
   const Type type = p.type(x);
-  std::vector<int64_t> shape = p.integers(p.input(1), "the shape");
+  const int target = p.input(1);
+  std::vector<int64_t> shape = p.integers(target, "the shape");
   int64_t known = 1, open = -1;
+  bool whole = p.ok() && p.constant(target) && p.was_resized(0);  // the shape is one of other sizes
   for (size_t i = 0; i < shape.size(); ++i) {
+    whole = whole && shape[i] > 0;
     if (shape[i] == 0 && i < type.shape.size()) shape[i] = type.shape[i];  // 0: as it was
     if (shape[i] == -1 && open < 0) {
       open = static_cast<int64_t>(i);
@@ -56,6 +59,7 @@ OPERATOR(Reshape) {
     }
     shape[open] = count / known;
   }
+  if (whole) p.fail(kInferFailed, text_of(type) + " cannot be given a shape that was made for other sizes");
   if (p.ok()) p.set_output(0, p.view(x, std::move(shape)));
 }
 

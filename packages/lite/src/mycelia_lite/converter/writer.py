@@ -180,6 +180,12 @@ class Writer:
         place = f" at {node.location}" if node.location else ""
         return ConversionError(code, f"op '{node.op.name}'{place}: {why}")
 
+    def fix(self) -> None:
+        """The node at work holds for the known sizes of the inputs alone; open ones may be any."""
+        if self._node is not None and not self.source.fixed:
+            kind = getattr(self._node.location, "function", "") or f"op '{self._node.op.name}'"
+            self.source.fixed = f"node {kind}" if kind.startswith("'") else kind
+
     # ---- the whole
 
     def run(self, rules) -> Table:

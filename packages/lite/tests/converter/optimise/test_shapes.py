@@ -37,7 +37,7 @@ CHAINS = {  # rule: what is done to an input of shape X, kinds after it
         lambda net, x: net.transpose(net.transpose(x, 0, 2, 3, 1), 0, 3, 1, 2),
         [],
     ),
-    "ReshapeTransposeFusion": (lambda net, x: net.transpose(x, 0, 2, 1, 3), ["Reshape"]),
+    "ReshapeTransposeFusion": (lambda net, x: net.transpose(x, 0, 2, 1, 3), ["Squeeze", "Unsqueeze"]),
     "ConcatConcatFusion": (
         lambda net, x: net("Concat", net("Concat", x, net.input(*X), axis=-1), x, axis=3),
         ["Concat"],

@@ -66,7 +66,32 @@ def _one_reshape(graph: FileGraph, node: FileNode, *kinds: str) -> bool:
     made = _before(graph, node, *kinds)
     if made is None or not is_known(graph.shape(node.output)):
         return False
+    if not {made.kind, node.kind} & {"Reshape", "Flatten"}:  # other axes keep whatever size they get
+        return _ones_together(graph, made, node)
     reshape(graph, node, made.inputs[0], [made])
+    return True
+
+
+def _axes_of_ones(graph: FileGraph, node: FileNode) -> list[int] | None:
+    """Axes that a node adds, by their places in its result, or takes away, by those in its input."""
+    one = graph.integers(node.inputs[1]) if node.kind == "ExpandDims" else list(node.op.axis)
+    rank = graph.rank(node.inputs[0] if node.kind == "Squeeze" else node.output)
+    return sorted(int(a) % rank for a in one) if one else None
+
+
+def _ones_together(graph: FileGraph, first: FileNode, second: FileNode) -> bool:
+    """Axes of size 1 that both nodes add, or both take away -> one node."""
+    away = [node.kind == "Squeeze" for node in (first, second)]
+    one, two = _axes_of_ones(graph, first), _axes_of_ones(graph, second)
+    if away[0] != away[1] or one is None or two is None:
+        return False
+    if away[0]:  # places in the input of the first
+        rest = [a for a in range(graph.rank(first.inputs[0])) if a not in one]
+        op = Table("Squeeze", axis=sorted([*one, *(rest[a] for a in two)]))
+    else:  # places in the result of the second
+        rest = [a for a in range(graph.rank(second.output)) if a not in two]
+        op = Table("Unsqueeze", axis=sorted([*two, *(rest[a] for a in one)]))
+    graph.replace(second, op, [first.inputs[0]], [first])
     return True
 
 
@@ -108,24 +133,21 @@ def order_of(graph: FileGraph, node: FileNode) -> list[int] | None:
 
 @node_fusion("ReshapeTransposeFusion", "Transpose")
 def transpose_of_ones(graph: FileGraph, node: FileNode) -> bool:
-    """A Transpose that moves one axis past axes of size 1 -> Reshape
+    """A Transpose that moves one axis past axes of size 1 -> Squeeze, Unsqueeze, which move no elements
 
-    One that moves two, as those of an image of one channel, stays: the runtime moves no elements for it, and
-    a Reshape would have these sizes in it, so that the model could not be resized.
+    One that moves two, as those of an image of one channel, stays: the runtime moves nothing for it, either.
     """
     order, shape = order_of(graph, node), graph.shape(node.inputs[0])
-    if order is None or not is_known(graph.shape(node.output)) or order == list(range(len(order))):
+    if order is None or order == list(range(len(order))):
         return False
     long = [a for a in order if shape[a] != 1]
     moved = [place for place, a in enumerate(order) if a != place and shape[a] != 1]
-    if long != sorted(long) or len(moved) > 1:
+    if not long or long != sorted(long) or len(moved) > 1:
         return False
-    if all(n > 0 for n in graph.shape(node.output)):
-        target = [0 if a == place else shape[a] for place, a in enumerate(order)]
-        constant = graph.add_constant(np.asarray(target, np.int32), f"{node.name}/shape")
-        graph.replace(node, Table("Reshape"), [node.inputs[0], constant], [])
-    else:
-        reshape(graph, node, node.inputs[0], [])
+    ones = [a for a, n in enumerate(shape) if n == 1]
+    parts = graph.insert(node, Table("Squeeze", axis=ones), [node.inputs[0]], [shape[a] for a in long])
+    places = [place for place, a in enumerate(order) if shape[a] == 1]
+    graph.replace(node, Table("Unsqueeze", axis=places), [parts], [])
     return True
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mycelia.ir import Node, Value
 from mycelia.ir.symint import SymInt
 from mycelia_lite.converter.rules.table import along, in_layout, rule
+from mycelia_lite.converter.spelled import Spelled
 from mycelia_lite.converter.writer import LAST_AXIS, TO_FIRST, TO_LAST, Writer
 from mycelia_lite.format import Table
 
@@ -36,7 +37,12 @@ def _size_value(w: Writer, node: Node) -> None:
 
 @rule("reshape")
 def _reshape(w: Writer, node: Node) -> None:
-    _as_shape(w, node.outputs[0], w.first(node.inputs[0]), node.attrs["shape"])
+    x, y, sizes = node.inputs[0], node.outputs[0], node.attrs["shape"]
+    text = sizes.text if isinstance(sizes, Spelled) else ()
+    if text and len(text) == y.type.rank and all(n or i < x.type.rank for i, n in enumerate(text)):
+        w.emit(y, Table("Reshape"), [w.first(x), w.constant(np.asarray(text, np.int32))])
+    else:
+        _as_shape(w, y, w.first(x), sizes)
 
 
 def _as_shape(w: Writer, y: Value, tensor: int, sizes: Sequence[Any]) -> None:
@@ -45,6 +51,8 @@ def _as_shape(w: Writer, y: Value, tensor: int, sizes: Sequence[Any]) -> None:
     given = list(w.tensors[tensor].dims)
     kept = all(given[i : i + 1] == [0] for i, n in enumerate(shape) if n == 0)  # as 0 in a Reshape means
     if shape and shape.count(-1) <= 1 and kept:
+        if -1 in shape and any(n != 1 for n in shape if n != -1):  # which -1 would take what they grow by
+            w.fix()
         w.emit(y, Table("Reshape"), [tensor, w.constant(np.asarray(shape, np.int32))])
     elif shape:
         if any(type(n) is int and n == 0 for n in sizes):  # of a Reshape it would mean another size

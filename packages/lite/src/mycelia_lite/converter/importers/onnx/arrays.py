@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
 from mycelia_lite.converter.importers.onnx.file import dtype_of
 from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
 from mycelia_lite.converter.runtime_op import OPEN, at_run_time
+from mycelia_lite.converter.spelled import spell
 
 _END = 2**31 - 1  # from here on, an end of a slice means that of the axis
 
@@ -106,17 +108,19 @@ def _reshape(call, x, shape):
     if run_time.is_data(shape):
         return run_time.reshape(call, x, shape)
     wanted = integers(call, shape, "shape")
-    given = shape_of(x)
+    given, text = shape_of(x), tuple(wanted)
     if not call.get("allowzero", 0):
         if any(is_number(n) and n == 0 and i >= len(given) for i, n in enumerate(wanted)):
             raise call.fail(f"shape {wanted} keeps a size that the input of {len(given)} axes does not have")
         wanted = [given[i] if is_number(n) and n == 0 else n for i, n in enumerate(wanted)]
-    elif 0 in wanted and -1 in wanted:
-        raise call.fail(f"shape {wanted} has both 0 and -1")
+    elif any(is_number(n) and n == 0 for n in wanted):
+        if -1 in wanted:
+            raise call.fail(f"shape {wanted} has both 0 and -1")
+        text = ()
     place = next((i for i, n in enumerate(wanted) if is_number(n) and n == -1), None)
     if place is not None:
         wanted[place] = _left_over(given, [n for i, n in enumerate(wanted) if i != place])
-    return ops.reshape(x, tuple(wanted))
+    return spell(ops.reshape(x, tuple(wanted)), text)
 
 
 def _left_over(given: Any, others: list) -> int:
@@ -141,10 +145,22 @@ def _flatten(call, x):
     """Two axes: those before `axis`, and those from it on."""
     axis, shape = call.get("axis", 1), shape_of(x)
     axis = axis if axis == len(shape) else positive_axis(call, axis, len(shape))
+    ones = [*_ones(shape[:axis], 0), *_ones(shape[axis:], axis)]
+    if 0 < axis < len(shape) == len(ones) + 2:  # other sizes than 1 may change when the model is resized
+        return ops.squeeze(x, tuple(ones)) if ones else x
     before, after = math.prod(shape[:axis]), math.prod(shape[axis:])
     if is_number(after) and after and not is_number(before):
         before = -1
-    return ops.reshape(x, (before, after))
+    if axis not in (0, 1, len(shape)):  # of which no Reshape tells how they are put together
+        call.fixed = known(x) is None and any(map(is_number, shape))
+    text = {len(shape): (-1, 1), 0: (1, -1), 1: (0, -1)}.get(axis, ())
+    return spell(ops.reshape(x, (before, after)), text)
+
+
+def _ones(sizes: Sequence[Any], begin: int) -> list[int]:
+    """Which of some axes from `begin` on have the size 1, but for one that is left if all have."""
+    found = [begin + i for i, n in enumerate(sizes) if is_number(n) and n == 1]
+    return found[1:] if len(found) == len(sizes) else found
 
 
 @operator("Transpose")
@@ -170,9 +186,9 @@ def _squeeze(call, x, axes=None):
     dropped = {positive_axis(call, axis, x.ndim) for axis in axes}
     if any(is_number(shape[axis]) and shape[axis] != 1 for axis in dropped):
         raise call.fail(f"axes {sorted(dropped)} of sizes {list(shape)} are dropped, but not all are 1")
-    if not dropped:
-        return x
-    return ops.reshape(x, tuple(n for axis, n in enumerate(shape) if axis not in dropped))
+    if not all(is_number(shape[axis]) for axis in dropped):  # which the model relies on to be 1
+        return ops.reshape(x, tuple(n for axis, n in enumerate(shape) if axis not in dropped))
+    return ops.squeeze(x, tuple(sorted(dropped))) if dropped else x
 
 
 @operator("Unsqueeze")
@@ -186,8 +202,9 @@ def _unsqueeze(call, x, axes=None):
     new = {positive_axis(call, axis, rank) for axis in axes}
     if len(new) != len(axes):
         raise call.fail(f"axes {axes} name one twice")
-    sizes = iter(shape_of(x))
-    return ops.reshape(x, tuple(1 if axis in new else next(sizes) for axis in range(rank)))
+    for axis in sorted(new):
+        x = ops.expand_dims(x, axis)
+    return x
 
 
 @operator("Concat")

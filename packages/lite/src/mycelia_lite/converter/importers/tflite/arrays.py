@@ -34,6 +34,7 @@ from mycelia_lite.converter.importers.tflite.calls import (
     rank_of,
 )
 from mycelia_lite.converter.importers.tflite.shapes import sizes_value, strided
+from mycelia_lite.converter.spelled import spell
 
 _FAR = 2**31 - 1  # beyond the end of any axis
 _strided_op = find("strided_slice")
@@ -65,7 +66,8 @@ def _reshape(call, x, shape=None):
         call.get("ReshapeOptions", "new_shape")
     if shape is None and wanted == [0]:  # how old files write a scalar
         wanted = []
-    return ops.reshape(x, tuple(_filled(call, shape_of(x), wanted)))
+    text = () if any(is_number(n) and n == 0 for n in wanted) else tuple(wanted)
+    return spell(ops.reshape(x, tuple(_filled(call, shape_of(x), wanted))), text)
 
 
 def _filled(call: Call, given: tuple, wanted: list) -> list:

@@ -46,7 +46,7 @@ def _squeeze(call, x, dims=None):
     rank = len(shape)
     named = range(rank) if dims is None else [d % rank for d in (dims if isinstance(dims, list) else [dims])]
     gone = {d for d in named if type(shape[d]) is int and shape[d] == 1}
-    return ops.reshape(x, tuple(n for d, n in enumerate(shape) if d not in gone))
+    return ops.squeeze(x, tuple(sorted(gone))) if gone else x
 
 
 @aten("unsqueeze")
