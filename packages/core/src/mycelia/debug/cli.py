@@ -1,8 +1,9 @@
-"""The command `mycelia-debug`: what a dump or a record holds, and what went wrong first."""
+"""The command `mycelia-debug`: what a dump or a record holds, what went wrong first, questions to a dump."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mycelia.debug.analyzer import DumpAnalyzer
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
 from mycelia.debug.reading.records import Record, read_records
+from mycelia.debug.text.screen import short, told, visible
 from mycelia.engine.base import errors
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
@@ -25,6 +28,12 @@ def report(
         Path,
         typer.Argument(exists=True, file_okay=False, help="A dump or a record: its `path`, or rank_N."),
     ],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A command of the text interface, such as: why, nodes relu, help.", metavar="[COMMAND]..."
+        ),
+    ] = None,
     iteration: Annotated[int | None, typer.Option(min=0, help="Look at this iteration alone.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many operators to show.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
@@ -33,12 +42,16 @@ def report(
     ] = False,
 ) -> None:
     """Tell what a data dump holds, and the operator that made the first value that is not finite; or what the
-    run recorder left of a run that failed.
+    run recorder left of a run that failed. In a terminal, without options, questions to the dump can be asked
+    then; with a command, that one is answered alone.
     """
     try:
         records = read_records(folder)
         if records:
             _show_records(records, as_json)
+            return
+        if command:
+            _answer(folder, command, iteration)
             return
         dump = Dump(folder)
         found = trace_nonfinite(dump, iteration)
@@ -49,8 +62,24 @@ def report(
         typer.echo(json.dumps(_as_json(dump, found), indent=2))
     else:
         _show(dump, found, limit)
+    is_asked_more = as_json or fail or iteration is not None
+    if not is_asked_more and sys.stdin.isatty() and sys.stdout.isatty():
+        from mycelia.debug.text.shell import run_shell
+
+        run_shell(DumpAnalyzer(folder))
     if fail and found:
         raise typer.Exit(3)
+
+
+def _answer(folder: Path, command: list[str], iteration: int | None) -> None:
+    """One command of the text interface."""
+    from mycelia.debug.text.shell import run_command
+
+    try:
+        run_command(DumpAnalyzer(folder), command, iteration)
+    except errors.MyceliaError as error:
+        typer.echo(visible(told(error)), err=True)
+        raise typer.Exit(1) from None
 
 
 def _show_records(records: list[Record], as_json: bool) -> None:
@@ -103,7 +132,7 @@ def _why(first: NonFinite) -> Text:
     text = Text()
     what = {"nan": "NaN", "inf": "infinity", "-inf": "negative infinity"}[first.kind]
     text.append(f"The first {what}: ", "bold red")
-    text.append(f"{first.op_full_name}, output {first.slot}, iteration {first.iteration}: ")
+    text.append(f"{visible(first.op_full_name)}, output {first.slot}, iteration {first.iteration}: ")
     text.append(f"{first.count} of {first.size} elements")
     if first.op_type == "Parameter":
         text.append("; it was there when the step began")
@@ -113,10 +142,10 @@ def _why(first: NonFinite) -> Text:
         text.append("; its inputs were not dumped")
     for depth, line in enumerate(first.stack):
         text.append(
-            f"\n  {'at' if depth == 0 else 'called from'} {line.file}:{line.line}: ",
+            f"\n  {'at' if depth == 0 else 'called from'} {visible(line.file)}:{line.line}: ",
             "bold" if depth == 0 else "",
         )
-        text.append(line.code)
+        text.append(visible(line.code))
     return text
 
 
@@ -129,21 +158,15 @@ def _table(found: list[NonFinite]) -> Table:
         source = f"{Path(f.stack[0].file).name}:{f.stack[0].line}" if f.stack else ""
         cells = (
             str(f.iteration),
-            _short(f.op_full_name),
+            short(f.op_full_name),
             str(f.slot),
             f.kind,
             f"{f.count}/{f.size}",
             made,
             source,
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*(Text(visible(cell)) for cell in cells))
     return table
-
-
-def _short(name: str) -> str:
-    """The end of a full name: the Cell, and the operator in it; what computes a gradient is marked."""
-    mark = "grad of " if name.startswith("Gradients/") else ""
-    return mark + "/".join(name.split("/")[-3 if mark else -2 :])
 
 
 def _ranges(numbers: list[int]) -> str:

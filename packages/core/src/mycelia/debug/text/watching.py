@@ -1,0 +1,126 @@
+"""Commands about watchpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mycelia.debug.analyzer import DebuggerTensor
+from mycelia.debug.conditions import CATALOGUE, Hit, check, condition, error_texts
+from mycelia.debug.conditions.recommended import RECOMMENDED, suits
+from mycelia.debug.text.commands import command
+from mycelia.debug.text.place import Place, Watch
+from mycelia.debug.text.screen import Screen, number, short
+from mycelia.engine.base import errors
+
+
+def hits_of(place: Place, iteration: int) -> list[tuple[int, DebuggerTensor, Hit]]:
+    """(number of the watchpoint, tensor, what it hit) of an iteration, errors too."""
+    found = []
+    for key, watch in place.watches.items():
+        for node in watch.nodes:
+            for tensor in node.get_output_tensors(iterations=[iteration]):
+                before = None
+                if watch.condition.needs_previous:
+                    earlier = node.get_output_tensors([tensor.slot], [iteration - 1])
+                    before = earlier[0].value() if earlier else None
+                hit = check(watch.condition, watch.given, tensor.value(), before, iteration)
+                if hit.hit or hit.error_code:
+                    found.append((key, tensor, hit))
+    return found
+
+
+@command("conditions", most=0)
+def _conditions(place: Place, screen: Screen, words: list[str]) -> None:
+    """All conditions with their parameters, and what they are about."""
+    rows = [
+        (c.id, c.abbr, c.target, ", ".join(
+            p.name if p.default is None else f"{p.name} ({p.default:g})" for p in c.parameters if not p.hidden
+        ))
+        for c in CATALOGUE.values()
+    ]  # fmt: skip
+    screen.table(("condition", "", "about", "parameters (if none is said)"), rows)
+
+
+@command("watch", "[CONDITION [PARAMETER=VALUE ...] [TEXT] | recommended]", takes="condition", also=("w",))
+def _watch(place: Place, screen: Screen, words: list[str]) -> None:
+    """A new watchpoint, on all nodes that its condition is about, or those with TEXT in their names; the
+    recommended ones; or a list of those that there are.
+    """
+    if words == ["recommended"]:
+        for name, given, operator in RECOMMENDED:
+            wanted = condition(name)
+            nodes = [n for n in place.nodes if suits(wanted, n.kind, n.name, operator)]
+            if nodes:
+                place.watches[max(place.watches, default=0) + 1] = Watch(wanted, dict(given), nodes)
+    elif words:
+        wanted = condition(words[0])
+        given, texts = _parsed(words[1:])
+        wanted.values(given)
+        nodes = [
+            n for n in place.nodes
+            if suits(wanted, n.kind, n.name) and all(t.lower() in n.name.lower() for t in texts)
+        ]  # fmt: skip
+        if not nodes:
+            raise errors.value_error("watch", f"{wanted.id} is about no node with {' '.join(texts)!r} in it")
+        place.watches[max(place.watches, default=0) + 1] = Watch(wanted, given, nodes)
+    if not place.watches:
+        screen.line("There are no watchpoints. `conditions` lists what can be watched.")
+        return
+    rows = [
+        (key, w.condition.id, ", ".join(f"{k}={v:g}" for k, v in w.given.items()), len(w.nodes))
+        for key, w in place.watches.items()
+    ]
+    screen.table(("", "condition", "parameters", "nodes"), rows)
+
+
+def _parsed(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    given: dict[str, Any] = {}
+    texts = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            texts.append(word)
+            continue
+        try:
+            given[name] = {"true": True, "false": False}.get(value.lower(), None)
+            if given[name] is None:
+                given[name] = float(value)
+        except ValueError:
+            raise errors.value_error("watch", f"{name} must be a number, but is {value!r}") from None
+    return given, texts
+
+
+@command("unwatch", "N | all", least=1, most=1)
+def _unwatch(place: Place, screen: Screen, words: list[str]) -> None:
+    """Take a watchpoint away, or all."""
+    if words[0] == "all":
+        place.watches.clear()
+    elif words[0].isdecimal() and int(words[0]) in place.watches:
+        del place.watches[int(words[0])]
+    else:
+        known = [*map(str, place.watches), "all"]
+        raise errors.one_of(words[0], known, subject="unwatch", what="the watchpoint")
+    screen.line(f"{len(place.watches)} watchpoints are left.")
+
+
+@command("hits", most=0)
+def _hits(place: Place, screen: Screen, words: list[str]) -> None:
+    """What hits watchpoints in this iteration: what was set, and what the tensor has."""
+    if not place.watches:
+        raise errors.value_error("hits", "there are no watchpoints", hint="watch recommended")
+    found = hits_of(place, place.iteration)
+    if not found:
+        screen.line(f"No tensor of iteration {place.iteration} hits a watchpoint.", "green")
+        return
+    place.listed = list(dict.fromkeys(tensor.node for _, tensor, _ in found))
+    rows, bad = [], []
+    for i, (key, tensor, hit) in enumerate(found):
+        watch = place.watches[key]
+        told = "; ".join(error_texts(hit.error_code)) or ", ".join(
+            f"{p.name}: set {number(p.value)}, is {number(p.actual)}" for p in hit.parameters if p.hit
+        )
+        at = place.listed.index(tensor.node) + 1
+        rows.append((at, f"{short(tensor.node.name)}:{tensor.slot}", key, watch.condition.abbr, told))
+        if hit.hit:
+            bad.append(i)
+    screen.table(("", "tensor", "watchpoint", "", "what it hit"), rows, bad)
