@@ -125,3 +125,107 @@ def test_a_training_steps_hits_its_nan_tells_the_line_and_ends(desk, options):
     output, errors = training.communicate()
     assert training.returncode == 0 and "trained" in output, errors
     assert desk.until("pending")["training_done"] is True
+
+
+def test_nodes_are_stepped_steps_are_looked_back_at_and_compared(desk):
+    desk.train("--steps", "6", MYCELIA_DEBUGGER_STEPS="3")
+    desk.until("waiting", 0)
+    desk.ask("control", {"mode": "continue", "level": "node"})
+    first = desk.until("waiting", 1)["node_name"]
+    relus = [n["name"] for n in desk.nodes(name="ReLU-op", node_category="activation")]
+    desk.ask("control", {"mode": "continue", "level": "node", "name": relus[0]})
+    desk.until("waiting", 1)
+    while (at := desk.ask("retrieve", {"mode": "all"})["metadata"])["node_name"] != relus[0]:
+        assert at["node_name"] == first  # it has not gone on yet
+    made = desk.ask("tensor-history", {"name": relus[0]})["tensor_history"][-1]
+    assert made["type"] == "output" and made["shape"] == [4, 6, 28, 28]
+    later = desk.ask("tensor-history", {"name": relus[1]})["tensor_history"]
+    assert all("value" not in row for row in later)  # it has not run in this step
+    desk.go(1)
+    desk.until("waiting", 1)
+    while desk.ask("retrieve", {"mode": "all"})["metadata"]["node_name"]:
+        pass  # the rest of the step runs
+    weight = next(n["name"] for n in desk.nodes(name="fc3.weight", node_category="weight"))
+    values = {1: desk.value(f"{weight}:0", "[0, :]")}
+    for step in (2, 3, 4):
+        desk.go(1)
+        desk.until("waiting", step)
+        values[step] = desk.value(f"{weight}:0", "[0, :]")
+    told = np.array(desk.ask(f"tensor-comparisons?name={weight}:0&shape=[0,:]")["tensor_value"]["diff"])
+    np.testing.assert_allclose(told[:, :2], np.stack([values[4], values[3]], 1), rtol=1e-6)
+    assert told[:, 2].any()
+    desk.ask("control", {"mode": "reset", "steps": 1}, code="5054B081")  # three steps are kept
+    for step in (2, 3):
+        desk.ask("control", {"mode": "reset", "steps": step})
+        assert desk.ask("retrieve", {"mode": "all"})["metadata"]["step"] == step
+        np.testing.assert_array_equal(desk.value(f"{weight}:0", "[0, :]"), values[step])
+    desk.go(1)  # through what is kept
+    assert desk.until("waiting", 4)["step"] == 4
+    runs = desk.ask("ranks/0/graph-runs")["graph_runs"]
+    assert [r["count"] for r in runs if r["has_data"]] == [2, 3, 4]
+
+
+def test_watchpoints_compare_with_the_step_before_and_are_checked_again(desk):
+    desk.train("--steps", "4")
+    desk.until("waiting", 0)
+    weight = next(n["name"] for n in desk.nodes(name="fc3.weight", node_category="weight"))
+    change = {"id": "weight_change_too_small", "params": [{"name": "abs_mean_update_ratio_lt", "value": 1e6}]}
+    made = desk.ask("create-watchpoint", {"condition": change, "watch_nodes": [weight]})
+    desk.go(-1)
+    desk.until("waiting", 1)
+    (hit,) = desk.ask("search-watchpoint-hits", {})["watch_point_hits"]
+    assert hit["tensors"][0]["watch_points"][0]["error_code"] == 4  # there is no step before
+    desk.go(-1)
+    desk.until("waiting", 2)
+    (hit,) = desk.ask("search-watchpoint-hits", {})["watch_point_hits"]
+    (param,) = hit["tensors"][0]["watch_points"][0]["watch_condition"]["params"]
+    assert param["value"] == 1e6 and 0 < param["actual_value"] < 1
+    desk.ask("delete-watchpoint", {"watch_point_id": made["id"]})
+    large = {"id": "tensor_too_large", "params": [{"name": "max_gt", "value": -1e9}]}
+    desk.ask("create-watchpoint", {"condition": large, "watch_nodes": [weight]})
+    assert desk.ask("retrieve", {"mode": "all"})["metadata"]["enable_recheck"] is True
+    desk.ask("recheck", {})
+    (hit,) = desk.ask("search-watchpoint-hits", {})["watch_point_hits"]
+    assert hit["tensors"][0]["watch_points"][0]["watch_condition"]["id"] == "tensor_too_large"
+    desk.ask("control", {"mode": "reset", "steps": 1})
+    assert desk.ask("search-watchpoint-hits", {})["total"] == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--eager",)], ids=["graph", "eager"])
+def test_an_operator_runs_again_on_other_inputs_and_leaves_as_a_script(desk, tmp_path, options):
+    desk.train("--bad", "2", "--steps", "3", *options)
+    desk.until("waiting", 1 if options else 0)
+    desk.go(1 if options else 2)
+    desk.until("waiting", 2)
+    health = desk.client.get("/api/v1/debugger/0/health?step=2").json()
+    assert health["bad"] > 0 and health["nan"] > 0
+    (log,) = [n["name"] for n in desk.nodes(name="Log-op") if n["type"] == "Log"]
+    why = desk.client.get("/api/v1/debugger/0/why?step=2").json()["rows"][0]
+    assert why["node"] == log and why["born"] is True and "debugged.py" in why["source"][0]
+    (again,) = desk.ask("rerun-operator", {"name": log, "edits": []})["outputs"]
+    assert again["different"] == 0
+    edit = {"slot": 0, "value": 1.0}
+    (again,) = desk.ask("rerun-operator", {"name": log, "edits": [edit]})["outputs"]
+    assert again["value"] == 0.0 and again["different"] == 1
+    desk.ask("rerun-operator", {"name": log, "edits": [{**edit, "slot": 7}]}, code="5054B081")
+    dense = next(n["name"] for n in desk.nodes(name="fc1") if n["type"] == "Dense")
+    for name in (log, dense):
+        script = tmp_path / "operator.py"
+        script.write_bytes(desk.client.get(f"{SESSION}/operator-script?name={name}").body)
+        ran = subprocess.run([sys.executable, script], capture_output=True, text=True)
+        assert ran.returncode == 0 and "as recorded" in ran.stdout, ran.stderr
+        assert "not as recorded" not in ran.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--eager",)], ids=["graph", "eager"])
+def test_a_weight_is_edited_between_steps(desk, options):
+    desk.train("--steps", "3", *options)
+    begin = 1 if options else 0
+    desk.until("waiting", begin)
+    weight = next(n["name"] for n in desk.nodes(name="fc3.bias", node_category="weight"))
+    desk.ask("edit-tensor", {"name": weight, "index": "[2]", "value": 42.0})
+    desk.go(1)
+    desk.until("waiting", begin + 1)
+    assert desk.value(f"{weight}:0", "[:]")[2] == 42
+    desk.ask("edit-tensor", {"name": weight, "index": "[99]", "value": 1}, code="5054B081")
+    desk.ask("edit-tensor", {"name": weight, "value": [1, 2, 3]}, code="5054B081")

@@ -5,6 +5,8 @@ from mycelia.debug.analyzer import (
     DebuggerTensor as DebuggerTensor, DumpAnalyzer as DumpAnalyzer, Node as Node, Watchpoint as Watchpoint,
     WatchpointHit as WatchpointHit,
 )
+from mycelia.debug.breaking import break_if as break_if
+from mycelia.debug.operators import run_operator as run_operator
 from mycelia.debug.reading.nonfinite import NonFinite as NonFinite
 from mycelia.debug.statistics import Statistics as Statistics, statistics as statistics
 from mycelia.debug.watch_conditions import (
@@ -23,7 +25,7 @@ __all__ = [
     "Statistics", "TensorAllZeroCondition", "TensorChangeAboveThresholdCondition",
     "TensorChangeBelowThresholdCondition", "TensorOverflowCondition", "TensorRangeCondition",
     "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "Watchpoint",
-    "WatchpointHit", "dump", "statistics",
+    "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
 ]
 
 

@@ -6,7 +6,9 @@ command ``mycelia-debug DIR`` and `DumpAnalyzer` read it. What watches operators
 """
 
 from mycelia.debug.analyzer import DebuggerTensor, DumpAnalyzer, Node, Watchpoint, WatchpointHit
+from mycelia.debug.breaking import break_if
 from mycelia.debug.dump import dump
+from mycelia.debug.operators import run_operator
 from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia.debug.statistics import Statistics, statistics
 from mycelia.debug.watch_conditions import (
@@ -27,5 +29,5 @@ __all__ = [
     "Statistics", "TensorAllZeroCondition", "TensorChangeAboveThresholdCondition",
     "TensorChangeBelowThresholdCondition", "TensorOverflowCondition", "TensorRangeCondition",
     "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "Watchpoint",
-    "WatchpointHit", "dump", "statistics",
+    "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
 ]  # fmt: skip

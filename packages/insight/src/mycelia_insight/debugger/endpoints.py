@@ -51,7 +51,7 @@ class _Debugger:
             "poll-data": self.poll, "condition-collections": self.collections, "search": self.search,
             "stacks": self.stacks, "tensors": self.tensor, "tensor-comparisons": self.comparison,
             "tensor-graphs": self.graph_of_tensor, "tensor-hits": self.hits_of_tensor,
-            "tensor-files/download": self.download,
+            "tensor-files/download": self.download, "operator-script": self.script,
         }  # fmt: skip
         changes = {
             "delete": self.delete, "retrieve": self.retrieve, "recheck": self.recheck,
@@ -60,7 +60,7 @@ class _Debugger:
             "create-watchpoint": self.create_watch,
             "update-watchpoint": self.update_watch, "delete-watchpoint": self.delete_watch,
             "search-watchpoint-hits": self.hits, "tensor-history": self.history,
-            "tensor-files/load": self.load,
+            "tensor-files/load": self.load, "rerun-operator": self.rerun, "edit-tensor": self.edit,
         }  # fmt: skip
         return [
             self.route(_PATH, self.create, "POST"), self.route(_PATH, self.jobs),
@@ -359,6 +359,38 @@ class _Debugger:
         np.save(buffer, value, allow_pickle=False)
         headers = {"Content-Disposition": 'attachment; filename="tensor.npy"'}
         return Response(buffer.getvalue(), media_type="application/octet-stream", headers=headers)
+
+    # ---- one operator
+
+    def rerun(self, request: Request, body: dict) -> dict:
+        """Outputs of an operator that runs once more on edited inputs, beside what it made in the step."""
+        session = self.session(request)
+        edits = body.get("edits", [])
+        found = session.rerun(_text(body, "name"), _text(body, "graph_name"), _rank(body), edits)
+        outputs = []
+        for slot, (made, before) in enumerate(found):
+            text = _text(body, "shape") if made.ndim else ""
+            outputs.append({
+                "slot": slot, "dtype": str(made.dtype), "shape": list(made.shape),
+                "value": _shown(made, text).tolist(), "recorded": _shown(before, text).tolist(),
+                "statistics": _numbers(made, _shown(made, text)),
+                "different": int((~((made == before) | (np.isnan(made) & np.isnan(before)))).sum())
+                if made.shape == before.shape and made.dtype.kind in "fc"
+                else int((made != before).sum()),
+            })  # fmt: skip
+        return {"metadata": {"step": session.step}, "outputs": outputs}
+
+    def edit(self, request: Request, body: dict) -> dict:
+        session, rank = self.session(request), _rank(body)
+        found = session.edit(_text(body, "name"), _text(body, "graph_name"), rank, body)
+        return {**found, **_where(session, rank)}
+
+    def script(self, request: Request) -> Response:
+        session, name = self.session(request), need(request, "name")
+        rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
+        text = session.script(name, request.query_params.get("graph_name", ""), rank)
+        headers = {"Content-Disposition": 'attachment; filename="operator.py"'}
+        return Response(text, media_type="text/x-python", headers=headers)
 
 
 async def _object(request: Request) -> dict:

@@ -42,6 +42,7 @@ RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
      {"range_start_inclusive": -1, "range_end_inclusive": 0, "range_percentage_gt": 99.9}, "relu"),
 )  # fmt: skip
 
+_ONLY_ONLINE = "a dump has no attributes of operators: this is for running trainings"
 _TARGETS = {"weight": is_weight, "gradient": is_gradient, "activation": is_activation}
 
 
@@ -164,6 +165,25 @@ class Session:
 
     def release(self) -> None:
         """Nobody looks any more."""
+
+    # ---- what only running trainings can
+
+    def rerun(self, name: str, graph: str, rank: int, edits: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(made, recorded) of each output of an operator that runs once more, on inputs that are edited.
+
+        `edits`: [{"slot": 0, "index": "[0, :]", "value": number or nested lists}, ...].  Errors: Wrong.
+        """
+        raise Wrong("5054B081", _ONLY_ONLINE)
+
+    def edit(self, name: str, graph: str, rank: int, edit: Any) -> dict[str, Any]:
+        """Change a Parameter of the training, `edit` as above without a slot.  Errors: Wrong."""
+        raise Wrong("5054B081", _ONLY_ONLINE)
+
+    def script(self, name: str, graph: str, rank: int) -> str:
+        """An operator of the step that is shown as a script that runs alone.  Errors: Wrong."""
+        raise Wrong("5054B081", _ONLY_ONLINE)
+
+    # ---- steps
 
     def show(self, step: int) -> None:
         """Look at another step; watchpoints are checked there."""

@@ -9,6 +9,7 @@ import multiprocessing
 from contextlib import ExitStack
 from typing import Any
 
+from mycelia.debug import breaking
 from mycelia.debug.online.channel import Channel
 from mycelia.debug.online.observer import Debugged, Terminated
 from mycelia.engine import observing
@@ -41,6 +42,7 @@ def start(compiling: bool) -> None:
         if not _Started.debugged.connect():
             return
         observing.watch(_Started.debugged)
+        breaking.takers.append(_Started.debugged.break_here)
         atexit.register(_Started.debugged.close)
     if not compiling and _Started.calls is None and not _Started.debugged.channel.lost:
         stack = ExitStack()

@@ -50,9 +50,11 @@ class Debugged(Observer):
         self.iteration = -1  # the latest whose values are kept
         self.done = 0  # steps that have run
         self.is_begun = False
+        self.is_running = False  # an operator of the present step has run
+        self.latest = ""  # the operator that ran last
         self.local = threading.local()
         self.turn = threading.RLock()  # one thread at a time talks to the service
-        self.parameters: dict[str, Tensor] = {}  # of compiled functions, the tensors themselves
+        self.parameters: dict[str, Tensor] = {}  # those of the training themselves, by their names
 
     # ---- connection
 
@@ -107,20 +109,20 @@ class Debugged(Observer):
         with self.turn:
             values = run.notes[self] = self.steps.begin(run.iteration, run.of.number)
             self.iteration = run.iteration
-            for name, tensor, is_parameter in run.named_arguments():
-                self.steps.add_parameter(run.iteration, values, name, tensor._detach())
-                if is_parameter:
-                    self.parameters[name] = tensor
+            self.parameters.update((n, t) for n, t, is_parameter in run.named_arguments() if is_parameter)
             if run.of.graph is not None and run.of.number not in self.graphs:
                 self.tell_graph(run.of.number, graphs.of_graph(run.of))
                 if not self.is_begun:
                     self.is_begun = True
                     self.guarded(self.wait)
+            for name, tensor, _ in run.named_arguments():
+                self.steps.add_parameter(run.iteration, values, name, tensor._detach())
 
     def seen(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> None:
         values = run.notes[self]
+        self.latest, self.is_running = operator.name, True
         with self.turn:
             if not self.partial or self.is_chosen(run, operator):
                 self.steps.add_call(run.iteration, values, operator, (operator, list(inputs), list(outputs)))
@@ -142,10 +144,12 @@ class Debugged(Observer):
 
     def end(self, run: Run, error: BaseException | None) -> None:
         self.local.depth = self.depth - 1
+        self.is_running = self.depth > 0
         values = run.notes.pop(self)
         if run.of.graph is None and error is None:
-            for name, tensor in run.parameters.items():
-                self.steps.add_parameter(run.iteration, values, name, tensor)
+            for name, (parameter, before) in run.parameters.items():
+                self.parameters[name] = parameter
+                self.steps.add_parameter(run.iteration, values, name, before)
             graph = graphs.of_calls(run.of.number, values.calls.values(), values.parameters)
             known = self.graphs.get(run.of.number)
             if known is None or known != graph:
@@ -163,6 +167,14 @@ class Debugged(Observer):
                 self.guarded(self.channel.call, "SendWatchpointHits", iter(found))
             self.left -= self.left > 0
             self.guarded(self.wait)
+
+    def break_here(self, place: str) -> bool:
+        """Wait where the code of the training asks for it; False if there is no service any more."""
+        if self.channel.lost or self.channel.closing.is_set():
+            return False
+        with self.turn:
+            self.guarded(self.wait, node=self.latest, reason=place)
+        return True
 
     def guarded(self, ask: Any, *args: Any, **named: Any) -> None:
         """Errors: Terminated."""

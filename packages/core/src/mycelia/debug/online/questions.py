@@ -7,8 +7,13 @@ import linecache
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online.graphs import Call, graph_name
 from mycelia.debug.online.steps import GraphValues, Step
+from mycelia.debug.online.values import to_messages
+from mycelia.debug.operators import rerun, script_of
 from mycelia.debug.reading.folders import nonfinite
 from mycelia.debug.reading.ir import SourceLine
 from mycelia.debug.reading.nonfinite import NonFinite, counted
@@ -73,7 +78,60 @@ def _told(found: NonFinite) -> dict[str, Any]:
     return {**found.as_dict(), "stack": [[line.file, line.line, line.code] for line in lines]}
 
 
-_ANSWERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {"health": _health, "nonfinite": _nonfinite}
+def _call(debugged: Any, arguments: dict[str, Any]) -> Call:
+    """The call of an operator (`graph`, `name`) in a step.  Errors: ValueError if it is not kept."""
+    _, step = _step(debugged, arguments)
+    for number, values in step.items():
+        if arguments.get("graph") == graph_name(number) and arguments.get("name") in values.calls:
+            return values.calls[arguments["name"]]
+    raise ValueError(f"no operator {arguments.get('name')!r} is kept in step {arguments.get('step')}")
+
+
+def _edited(tensor: Tensor, edit: dict[str, Any]) -> Tensor:
+    """A tensor with `value` at `index`, a list of numbers and of [start, stop, step]; None: everywhere."""
+    array = array_of(tensor).copy()
+    index = edit.get("index")
+    place = ... if index is None else tuple(slice(*i) if isinstance(i, list) else i for i in index)
+    array[place] = np.asarray(edit["value"], np.float64 if array.dtype.kind == "f" else None)
+    return Tensor(array, tensor.dtype)
+
+
+def _rerun(debugged: Any, arguments: dict[str, Any]) -> list[np.ndarray]:
+    """Outputs of an operator that runs once more, on inputs with `edits` (`slot`, `index`, `value`)."""
+    operator, inputs, _ = _call(debugged, arguments)
+    given = list(inputs)
+    for edit in arguments.get("edits", ()):
+        slot = edit["slot"]
+        tensor = given[slot] if 0 <= slot < len(given) else None
+        if tensor is None:
+            raise ValueError(f"{operator.name} has no tensor at input {slot}")
+        given[slot] = _edited(tensor, edit)
+    return [array_of(t) for t in rerun(operator, given)]
+
+
+def _edit(debugged: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Change a Parameter (`name`, `index`, `value`) of the training, from the next step on."""
+    tensor = debugged.parameters.get(arguments.get("name"))
+    if tensor is None:
+        raise ValueError(f"{arguments.get('name')!r} is no Parameter of the training")
+    if debugged.is_running:
+        raise ValueError("a Parameter is changed between steps, not within one")
+    place = tensor._tape_place
+    tensor._assign(_edited(tensor, arguments))
+    tensor._tape_place = place
+    return {"shape": list(tensor.shape), "dtype": str(array_of(tensor).dtype)}
+
+
+def _script(debugged: Any, arguments: dict[str, Any]) -> str:
+    """An operator as a script that runs alone."""
+    operator, inputs, outputs = _call(debugged, arguments)
+    step = arguments["step"]
+    return script_of(operator, inputs, outputs, f"{operator.type}, {operator.name}, in step {step}.")
+
+
+_ANSWERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "health": _health, "nonfinite": _nonfinite, "rerun": _rerun, "edit": _edit, "script": _script,
+}  # fmt: skip
 
 
 def answer(debugged: Any, question: str, arguments: str) -> Any:
@@ -82,6 +140,10 @@ def answer(debugged: Any, question: str, arguments: str) -> Any:
     if ask is None:
         return messages.Answer(error=f"{question!r} is no question; there are {', '.join(sorted(_ANSWERS))}")
     try:
-        return messages.Answer(text=json.dumps(ask(debugged, json.loads(arguments or "{}"))))
+        found = ask(debugged, json.loads(arguments or "{}"))
+        if question == "rerun":
+            parts = [m for slot, array in enumerate(found) for m in to_messages(array, slot=str(slot))]
+            return messages.Answer(tensors=parts)
+        return messages.Answer(text=json.dumps(found))
     except Exception as cause:  # the training goes on, whatever a question runs into
         return messages.Answer(error=f"{type(cause).__name__}: {cause}")

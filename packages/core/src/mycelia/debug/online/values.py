@@ -19,7 +19,7 @@ _NAMES = {number: name for name, number in NUMBERS.items()}
 
 def to_messages(array: np.ndarray, **head: str) -> Iterator[TensorProto]:
     """The messages of `array`, the last of them finished. `head`: further fields, such as `node_name`."""
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")  # a number stays one, unlike by ascontiguousarray
     content = memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
     for begin in range(0, max(len(content), 1), CHUNK):
         yield TensorProto(

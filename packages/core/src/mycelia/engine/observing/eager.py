@@ -64,7 +64,7 @@ class EagerCalls:
         tensors = flat(inputs)
         for tensor in tensors:
             if isinstance(tensor, Parameter) and tensor.name not in run.parameters:
-                run.parameters[tensor.name] = tensor._detach()
+                run.parameters[tensor.name] = tensor, tensor._detach()
         rank = tensors[0].ndim if tensors and isinstance(tensors[0], Tensor) else 0
         place = _C.gradient_origin() or origin(3)
         canonical = op.definition.canonical_attrs(attrs)

@@ -55,12 +55,12 @@ def run_watched(
     """
     graph = run.of.graph
     assert graph is not None
-    arguments = [t._detach() for t in run.arguments]  # what an operator updates is another tensor
-    for alias, given in zip(arguments, run.arguments):
-        alias._tape_place = given._tape_place
     error: BaseException | None = None
     for observer in watching:
         observer.begin(run)
+    arguments = [t._detach() for t in run.arguments]  # what an operator updates is another tensor
+    for alias, given in zip(arguments, run.arguments):
+        alias._tape_place = given._tape_place
     follower = _Follower(run, watching)
     mode = dispatch.push_interceptor(follower.intercept, dispatch.OBSERVING)
     outer, interpret.followed.visit = interpret.followed.visit, follower.visit

@@ -112,14 +112,14 @@ class Run:
 
     `of`: the graph, or the thread's calls; `iteration`: which step of the process it is, from 0;
     `arguments`: the tensors given, in the order of `of.parameter_names`; `parameters`: of eager calls those
-    Parameters that were read so far, by their names, as they were then.
+    Parameters that were read so far, by their names, each with an alias of what it was then.
     """
 
     __slots__ = ("arguments", "iteration", "notes", "of", "parameters")
 
     def __init__(self, of: Watched, number: int, arguments: Sequence[Tensor] = ()) -> None:
         self.of, self.iteration, self.arguments = of, number, arguments
-        self.parameters: dict[str, Tensor] = {}
+        self.parameters: dict[str, tuple[Tensor, Tensor]] = {}
         self.notes: dict[Any, Any] = {}  # what observers keep for the time of the run, by a key of theirs
 
     def named_arguments(self) -> Iterator[tuple[str, Tensor, bool]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from mycelia.debug import Statistics, statistics
 from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.online.values import from_messages
 from mycelia.debug.online.watchpoints import number_of
 from mycelia.debug.reading.ir import SourceLine
 from mycelia.debug.reading.nonfinite import NonFinite
@@ -23,6 +24,7 @@ from mycelia_insight.debugger.online.listener import Listener
 from mycelia_insight.debugger.online.training import PENDING, RUNNING, SENDING, Command, Training
 from mycelia_insight.debugger.session import Session, Watch, whole_number
 from mycelia_insight.debugger.wrong import Wrong
+from mycelia_insight.records import tensors
 
 _LINE = re.compile(r"#(?:  [ -])? In file (.+):(\d+)/(.*)/")
 _MOST_STEPS = 2**31 - 1
@@ -140,6 +142,9 @@ class TrainingSource:
 
     def answer(self, rank: int, question: str, **arguments: Any) -> Any:
         """What a training says to a question beyond MindSpore's protocol.  Errors: Wrong."""
+        return json.loads(self._answer(rank, question, arguments).text)
+
+    def _answer(self, rank: int, question: str, arguments: dict[str, Any]) -> Any:
         training = self.trainings.get(rank)
         if training is None:
             raise Wrong("5054B081", f"there is no rank {rank}")
@@ -147,17 +152,36 @@ class TrainingSource:
         found = training.ask(Command(ask_cmd=ask))
         if found is None:
             raise Wrong("5054B081", "this training does not know such questions")
-        return json.loads(found.text)
+        return found
 
-    def load(self, tensors: Sequence[DebuggerTensor]) -> None:
+    def rerun(self, rank: int, arguments: dict[str, Any]) -> list[np.ndarray]:
+        """Outputs of an operator that a training runs once more.  Errors: Wrong."""
+        found = self._answer(rank, "rerun", arguments)
+        return [a for _, a in from_messages(found.tensors) if a is not None]
+
+    def load(self, wanted: Sequence[DebuggerTensor]) -> None:
         """Errors: Wrong."""
-        for training in {t.record.training.rank: t.record.training for t in tensors}.values():
-            training.load(t.record.key for t in tensors if t.record.training is training)
+        for training in {t.record.training.rank: t.record.training for t in wanted}.values():
+            training.load(t.record.key for t in wanted if t.record.training is training)
 
 
 def _stack(text: str) -> tuple[SourceLine, ...]:
     lines = [_LINE.match(line.strip()) for line in text.split("\n")]
     return tuple(SourceLine(m[1], int(m[2]), m[3].strip()) for m in reversed(lines) if m)
+
+
+def _edit(edit: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+    """An edit as trainings take it.  Errors: Wrong."""
+    if not isinstance(edit, dict) or "value" not in edit or not isinstance(edit.get("index", ""), str):
+        raise Wrong("5054B081", f"an edit needs a value, and an index such as [0, :], but is {edit!r}")
+    index = None
+    if edit.get("index"):
+        try:
+            parts = tensors.parse(edit["index"], shape)
+        except ValueError as cause:
+            raise Wrong("5054B081", str(cause)) from None
+        index = [[p.start, p.stop, p.step] if isinstance(p, slice) else p for p in parts]
+    return {"index": index, "value": edit["value"]}
 
 
 class OnlineSession(Session):
@@ -267,6 +291,47 @@ class OnlineSession(Session):
         self._past = None
         for training in self.listener.trainings.values():
             training.go(-1)
+
+    # ---- beyond MindSpore's
+
+    def rerun(self, name: str, graph: str, rank: int, edits: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        node = self.node(name, graph, rank)
+        if not isinstance(edits, list):
+            raise Wrong("5054B081", "edits must be a list of {slot, index, value}")
+        told = []
+        for edit in edits:
+            slot = edit.get("slot") if isinstance(edit, dict) else None
+            if isinstance(slot, bool) or not isinstance(slot, int):
+                raise Wrong("5054B081", f"an edit needs the slot of an input, but is {edit!r}")
+            shape = self._array(f"{name}:input:{slot}", graph, rank).shape
+            told.append({"slot": slot, **_edit(edit, shape)})
+        where = {"graph": graph_name(node.graph), "name": node.name, "step": self.step, "edits": told}
+        made = self.source.rerun(rank, where)
+        return [(a, self._array(f"{name}:{slot}", graph, rank)) for slot, a in enumerate(made)]
+
+    def _array(self, name: str, graph: str, rank: int) -> np.ndarray:
+        found = self.tensor(name, graph, rank).value()
+        if found is None:
+            raise Wrong("5054B081", f"{name} has no value in step {self.step}")
+        return found
+
+    def edit(self, name: str, graph: str, rank: int, edit: Any) -> dict[str, Any]:
+        node = self.node(name, graph, rank)
+        if node.kind != "Parameter":
+            raise Wrong("5054B081", f"{name} is no Parameter: inputs are edited where an operator runs again")
+        self._waiting("5054B081", [rank])
+        shape = self._shape_of(node, rank)
+        return self.source.answer(rank, "edit", name=node.name, **_edit(edit, shape))
+
+    def _shape_of(self, node: Node, rank: int) -> tuple[int, ...]:
+        graph = self.listener.trainings[rank].graphs[graph_name(node.graph)]
+        found = next(p for p in graph.parameters if p.name == node.name)
+        return tuple(d.size for d in found.type.tensor_type.shape.dim)
+
+    def script(self, name: str, graph: str, rank: int) -> str:
+        node = self.node(name, graph, rank)
+        where = {"graph": graph_name(node.graph), "name": node.name, "step": self.step}
+        return self.source.answer(rank, "script", **where)
 
     # ---- watchpoints
 
