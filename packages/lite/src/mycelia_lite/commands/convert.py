@@ -53,7 +53,8 @@ def convert(
     saveType: Annotated[Text, _option("saveType", "MINDIR_LITE.")] = None,
     optimize: Annotated[Text, _option("optimize", "general, or none: no fusions.")] = None,
     optimizeTransformer: Annotated[
-        Text, _option("optimizeTransformer", "Fusions of attention and encoder layers; not there.")
+        Text,
+        _option("optimizeTransformer", "true: attention becomes one node, which MindSpore Lite refuses."),
     ] = None,
     infer: Annotated[Text, _option("infer", "true: run the result before it is written.")] = None,
     check: Annotated[

@@ -121,7 +121,7 @@ def _finish(
     known = None
     if job.framework is FmkType.MSLITE:  # its shapes are the file's, unless inputShape led to new ones
         known = 1 if job.options.input_shape else 0
-    done = optimise.run(model, (*job.options.without_fusions, *without), known)
+    done = optimise.run(model, _left_out(job.options, without), known)
     if kept is not None:
         integers.store(model, kept.scales)
     if job.options.weight_fp16 or (kept is not None and kept.halves):
@@ -129,6 +129,12 @@ def _finish(
     if job.options.pack_weights:
         panels.pack(model)
     return done
+
+
+def _left_out(options: Options, without: Collection[str]) -> tuple[str, ...]:
+    """Names of the rules that do not run."""
+    more = () if options.optimize_transformer else optimise.TRANSFORMER
+    return (*options.without_fusions, *without, *more)
 
 
 def _guilty(job: Job, comparison: Check, written: ms_format.Table, fired: Sequence[str]) -> str:

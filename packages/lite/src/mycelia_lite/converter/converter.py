@@ -127,6 +127,16 @@ class Converter:
         self._set(pack_weights=on)
 
     @property
+    def optimize_transformer(self) -> bool:
+        """Whether attention becomes one node, for this runtime alone."""
+        return self._options.optimize_transformer
+
+    @optimize_transformer.setter
+    def optimize_transformer(self, on: bool) -> None:
+        _is_a("optimize_transformer", on, bool)
+        self._set(optimize_transformer=on)
+
+    @property
     def save_type(self) -> ModelType:
         """The kind of file that is written: ModelType.MINDIR_LITE (.ms), or MINDIR for MindSpore and core."""
         return self._options.save_type

@@ -22,6 +22,7 @@ class Options:
     signature: the entry point of a TFLITE file that is converted, "" for its primary graph.
     weights_apart: bytes of a file above which its weights go to a file beside it.
     pack_weights: weights lie in the file as kernels read them, for this runtime alone.
+    optimize_transformer: attention becomes one node, for this runtime alone.
     save_type: the kind of file that is written, MINDIR_LITE (.ms) or MINDIR.
     """
 
@@ -33,6 +34,7 @@ class Options:
     weight_fp16: bool = False
     without_fusions: Collection[str] = ()
     optimize: str = "general"
+    optimize_transformer: bool = False
     infer: bool = False
     check: bool = False
     tolerance: float = 0.0
@@ -177,7 +179,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "trainModel": (None, _absent_switch("training on the device is not there")),
     "saveType": ("save_type", _save_type),
     "optimize": ("optimize", _optimize),
-    "optimizeTransformer": (None, _absent_switch("there are no fusions of attention and encoder layers")),
+    "optimizeTransformer": ("optimize_transformer", switch),
     "infer": ("infer", switch),
     "check": ("check", switch),
     "tolerance": ("tolerance", _tolerance),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mycelia_lite.converter.optimise import (  # noqa: F401
     activations,
+    attention,
     cells,
     convolution,
     layout,
@@ -48,6 +49,7 @@ RULES = (
     "FullconnectedAddFusion",
     "MatMulMulFusion", "FullConnectedFusion", "AffineFusion",
     "ReshapeReduceFusion", "MulReduceFusion", "ReduceStackFusion",
+    "MultiHeadAttentionFusion",
     # what is left of normalizations, and activations
     "BatchNormToScaleFusion", "MulAddFusion", "ScaleScaleFusion", "ActivationFusion", "ConvActivationFusion",
     "MatMulActivationFusion", "ScaleActivationFusion", "AddConcatActivationFusion", "AddActivationFusion",
@@ -56,7 +58,9 @@ RULES = (
 
 _TUPLES = "values of tuples are tensors of their own"
 _SHAPES = "importers compute what depends on shapes"
-_ATTENTION = "there are no fusions of attention and encoder layers"
+_ATTENTION = (
+    "attention is one node by MultiHeadAttentionFusion; there is none of relative positions or layers"
+)
 #: Passes of MindSpore Lite that are no rules here, and why: a list of rules to leave out may name them.
 ABSENT = {
     "ConvTupleGetItemFusion": _TUPLES,
@@ -64,10 +68,12 @@ ABSENT = {
     "ResizeFusion1": _SHAPES,
     "ResizeFusion2": _SHAPES,
     "TfliteRelPosMultiHeadAttentionFusion": _ATTENTION,
-    "MultiHeadAttentionFusion": _ATTENTION,
     "EncoderLayerFusion": _ATTENTION,
     "DecoderLayerFusion": _ATTENTION,
 }
+
+#: Rules that run only where `optimizeTransformer` asks for them.
+TRANSFORMER = ("MultiHeadAttentionFusion",)
 
 #: Rules that look at no shapes between the nodes, which files of unknown origin may lack.
 SHAPELESS = {

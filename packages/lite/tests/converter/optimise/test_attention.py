@@ -1,0 +1,126 @@
+"""The rule of optimise/attention.py, which `optimizeTransformer` asks for, and where it fires not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+import mycelia_lite as mslite
+from mycelia_lite.converter import convert
+from mycelia_lite.format import read
+
+from .small_models import Net, answers, check, kinds, load
+
+B, T, S, H, D, E = 2, 5, 7, 3, 4, 6
+RULE = "MultiHeadAttentionFusion"
+ZOO = Path(__file__).parents[5] / "examples" / "zoo"
+
+
+def attention(
+    net,
+    *,
+    first=False,
+    self_attention=False,
+    scale="scores",
+    mask=None,
+    axis=3,
+    back=None,
+    factor=0.5,
+    act=None,
+):
+    """The nodes of an attention over heads."""
+    order = (1, 2, 0, 3) if first else (0, 2, 1, 3)
+
+    def rows(n, width):
+        return net.input(*((n, B) if first else (B, n)), width)
+
+    def heads(x, n, width):
+        return net.transpose(net.reshape(x, *((n, B) if first else (B, n)), H, width), *order)
+
+    keys = T if self_attention else S
+    q = heads(rows(T, H * D), T, D)
+    k, v = heads(rows(keys, H * D), keys, D), heads(rows(keys, H * E), keys, E)
+    if scale == "query":
+        q = net("MulFusion", net.constant(factor), q)
+    scores = net("MatMulFusion", q, k, transpose_b=True)
+    if act:
+        scores = net.activation(scores, act)
+    if scale == "scores":
+        scores = net("DivFusion", scores, net.constant(1 / factor))
+    if mask:
+        scores = net("AddFusion", net.weights(*mask), scores)
+    weights = net("Softmax", scores, axis=[axis])
+    y = net.transpose(net("MatMulFusion", weights, v), *(back or ((2, 0, 1, 3) if first else (0, 2, 1, 3))))
+    return net.reshape(y, *((T, B) if first else (B, T)), H * E), scores
+
+
+SPELLINGS = {
+    "positions behind the batch": {},
+    "positions in front": {"first": True},
+    "scaled queries": {"scale": "query"},
+    "no scale": {"scale": ""},
+    "of itself": {"self_attention": True},
+    "a mask for all heads": {"mask": (B, 1, 1, S)},
+    "a mask of each score": {"mask": (B, H, T, S), "first": True},
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_attention_is_one_node(name):
+    net = Net()
+    y, _ = attention(net, **SPELLINGS[name])
+    model = check(net, y, RULE, tolerance=1e-6)
+    assert kinds(model) == ["Custom"]
+
+
+NEIGHBOURS = {
+    "softmax of other axes": {"axis": 2, "self_attention": True},
+    "an activation between": {"act": "RELU"},
+    "heads go elsewhere": {"back": (2, 0, 1, 3)},
+    "the scores are read": {},
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_what_is_no_attention(name):
+    net = Net()
+    y, scores = attention(net, **NEIGHBOURS[name])
+    check(net, [y, scores] if name == "the scores are read" else y, RULE, fires=0)
+
+
+@pytest.mark.parametrize("name", ["bert", "vit"])
+def test_transformers_answer_alike_with_and_without_it(name, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ZOO))
+    from zoo import ZOO as networks
+
+    network = networks[name].make().set_train(False)
+    inputs = networks[name].inputs(np.random.default_rng(7))
+    source = str(tmp_path / "net.mindir")
+    ms.export(network, *map(ms.Tensor, inputs), file_name=source, file_format="MINDIR")
+
+    def made(**options):
+        report = convert(mslite.FmkType.MINDIR, source, str(tmp_path / "net"), **options)
+        return report, read(report.path).copy()
+
+    plain, before = made()
+    report, after = made(optimize_transformer=True)
+    assert not plain.fusions.get(RULE) and report.fusions[RULE] >= 2
+    assert kinds(after).count("Softmax") == 0 < kinds(before).count("Softmax")
+    for y, expected in zip(answers(after, *inputs), answers(before, *inputs), strict=True):
+        np.testing.assert_allclose(y, expected, atol=1e-5 * np.abs(expected).max())
+    left_out, _ = made(optimize_transformer=True, without_fusions=(RULE,))
+    assert not left_out.fusions.get(RULE)
+
+
+def test_heads_that_do_not_fit_are_told():
+    net = Net()
+    y, _ = attention(net)
+    model = check(net, y, RULE, tolerance=1e-6)
+    for attribute in model.nodes[0].primitive.attr:
+        if attribute.name == "heads":
+            attribute.data = (5).to_bytes(8, "little")
+    with pytest.raises(RuntimeError, match=r"cannot be shared among 5 heads"):
+        load(model)
