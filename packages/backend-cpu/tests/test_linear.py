@@ -13,7 +13,10 @@ from mycelia.engine.ops.nn_ops import attention, gru, rnn
 from mycelia.ops.define import find
 from mycelia_backend_cpu import _native
 
-SIZES = [(1, 1, 1), (1, 300, 700), (1, 4100, 37), (2, 17, 5), (5, 48, 1000), (49, 70, 801), (401, 33, 130)]
+SIZES = [
+    (1, 1, 1), (1, 84, 120), (1, 120, 400), (1, 300, 700), (1, 4100, 37), (2, 17, 5), (5, 48, 1000),
+    (49, 70, 801), (401, 33, 130),
+]  # fmt: skip
 
 
 def random(*shape):

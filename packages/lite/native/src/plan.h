@@ -252,6 +252,7 @@ class Planner {
   void join_steps();  // joins.cc
   void join_chains();  // chain.cc
   void write_parts_in_place();  // parts.cc
+  void compute_in_place();  // in_place.cc
   void place();
 
   const ModelFile& file_;

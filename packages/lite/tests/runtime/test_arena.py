@@ -72,6 +72,38 @@ class Stack(nn.Cell):
         return self.head(self.blocks(x).mean((2, 3)))
 
 
+class Pooled(nn.Cell):
+    """A convolution with so few channels that its activation is a step of its own; `again`: who reads what
+    the activation reads."""
+
+    def __init__(self, again):
+        super().__init__()
+        self.conv, self.pool, self.again = nn.Conv2d(1, 6, 5, has_bias=True), nn.MaxPool2d(2, 2), again
+
+    def construct(self, x):
+        y = self.conv(x)
+        z = self.pool(ops.relu(y))
+        return z + self.pool(y) if self.again else z
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_activation_writes_over_what_nobody_else_reads(tmp_path, again):
+    ms.set_seed(1)
+    net, x = Pooled(again), ms.Tensor(np.random.default_rng(2).normal(size=(1, 1, 28, 28)).astype(np.float32))
+    ms.export(net, x, file_name=str(tmp_path / "n.mindir"), file_format="MINDIR")
+    model = mslite.Model()
+    model.build_from_file(
+        convert(mslite.FmkType.MINDIR, str(tmp_path / "n.mindir"), str(tmp_path / "n")).path
+    )
+    image, halves = 4 * 6 * 28 * 28, 4 * 6 * 14 * 14
+    arena = plan_of(model).arena_bytes
+    assert 2 * image <= arena if again else arena < image + 2 * halves
+    model.get_inputs()[0].set_data_from_numpy(x.asnumpy())
+    for _ in range(2):  # the second run finds what the first one left
+        y = model.predict(model.get_inputs())[0].get_data_to_numpy()
+        np.testing.assert_allclose(y, net(x).asnumpy(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_arena_is_what_lives_at_once(tmp_path, seed):
     ms.set_seed(seed)

@@ -103,6 +103,28 @@ def test_another_transpose_stays(order):
     check(net, y, "TransposeMatMulFusion", fires=0)
 
 
+@pytest.mark.parametrize("order", [(0, 3, 1, 2), (0, 2, 1, 3), (0, 2, 3, 1)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_transpose_of_rows_turns_the_matrix(order, turned):
+    net = Net()
+    rows = net.reshape(net.transpose(net.input(5, 2, 3, 4), *order), 5, 24)
+    y = product(net, rows, 24, 6, bias=True, turned=turned, activation_type="RELU")
+    assert kinds(check(net, y, "TransposeMatMulFusion")) == ["Reshape", "MatMulFusion"]
+
+
+@pytest.mark.parametrize("neighbour", ["batch", "rank", "no constant", "transpose read", "rows read"])
+def test_a_transpose_of_other_rows_stays(neighbour):
+    net = Net()
+    turn = net.transpose(net.input(4, 2, 3, 4), *((3, 0, 1, 2) if neighbour == "batch" else (0, 3, 1, 2)))
+    rows = net.reshape(turn, *((4, 4, 6) if neighbour == "rank" else (4, 24)))
+    if neighbour == "no constant":
+        y = net("MatMulFusion", rows, net.input(24, 6))
+    else:
+        y = product(net, rows, 6 if neighbour == "rank" else 24, 6)
+    more = {"transpose read": [net("Neg", turn)], "rows read": [net("Neg", rows)]}.get(neighbour, [])
+    check(net, [y, *more], "TransposeMatMulFusion", fires=0)
+
+
 def test_a_tile_of_the_batch():
     net = Net()
     tiled = net("TileFusion", net.input(1, 4, 5), net.integers(3, 1, 1), dims=[0, 1, 2])

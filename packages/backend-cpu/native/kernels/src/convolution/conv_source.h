@@ -8,7 +8,7 @@
 #define MYCELIA_CONV_SOURCE_H_
 
 #include "convolution/conv_shape.h"
-#include "mycelia/kernels.h"
+#include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -34,7 +34,8 @@ struct GatherSource {
     const int64_t z = axis[0].first + a * axis[0].by + before[0];
     const int64_t y = axis[1].first + b * axis[1].by + before[1];
     const int64_t x = axis[2].first + c * axis[2].by + before[2];
-    return (z * extent[1] + y) * row + x % axis[2].step * phase_length + x / axis[2].step;
+    const int64_t at = (z * extent[1] + y) * row, step = axis[2].step;
+    return step == 1 ? at + x : at + x % step * phase_length + x / step;
   }
   int64_t position_offset(int64_t z, int64_t y, int64_t x) const {
     return (z * axis[0].step * extent[1] + y * axis[1].step) * row + x;
@@ -104,6 +105,13 @@ inline void split_row(const float* src, int64_t n, int64_t before, int64_t step,
   }
 }
 
+// Rows of a small image are too short for a call.
+MYC_INLINE void copy_floats(const float* from, float* to, int64_t n) {
+  if (n < kLanes) return store_partial(to, load_partial(from, n), n);
+  for (int64_t i = 0; i + kLanes < n; i += kLanes) store(to + i, load(from + i));
+  store(to + n - kLanes, load(from + n - kLanes));
+}
+
 // One plane of the source into its padded form.  Cost: plane * 4 bytes written.
 inline void fill_plane(const GatherSource& s, const float* src, float* dst) {
   const int64_t step = s.axis[2].step, width = s.axis[2].in, left = s.before[2];
@@ -118,7 +126,7 @@ inline void fill_plane(const GatherSource& s, const float* src, float* dst) {
       const float* from = src + (iz * s.axis[1].in + iy) * width;
       if (step == 1) {
         for (int64_t i = 0; i < left; ++i) dst[i] = 0;
-        memcpy(dst + left, from, width * sizeof(float));
+        copy_floats(from, dst + left, width);
         for (int64_t i = left + width; i < s.row; ++i) dst[i] = 0;
       } else {
         split_row(from, width, left, step, s.phase_length, dst);

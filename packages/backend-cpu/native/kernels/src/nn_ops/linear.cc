@@ -66,10 +66,12 @@ constexpr int kParts = kPackedColumns / kLanes;  // vectors of a panel
 constexpr int64_t kStretch = 256;
 constexpr int kStreams = 8 / kParts;             // panels at once: eight chains of additions, several streams from memory
 
-// One row against the kStreams panels from column j on.
-void multiply_streams(const Layer& g, int64_t j) {
-  const int64_t panel = g.depth * kPackedColumns;
+// One row against `count` panels from column j on, at most kStreams; behind the last one it is read again.
+void multiply_streams(const Layer& g, int64_t j, int64_t count) {
+  constexpr int64_t kAhead = 8;  // of k: less waits for memory, more drives what the first-level cache needs out of it
   const float* b = g.packed + j * g.depth;
+  int64_t panel[kStreams];
+  for (int64_t s = 0; s < kStreams; ++s) panel[s] = min(s, count - 1) * g.depth * kPackedColumns;
   f32v total[kStreams][kParts] = {};
   for (int64_t k = 0; k < g.depth;) {
     f32v sum[kStreams][kParts] = {};  // of a stretch: one chain over all of k would lose digits
@@ -77,9 +79,9 @@ void multiply_streams(const Layer& g, int64_t j) {
       const f32v a = splat(g.x[k]);
 #pragma GCC unroll 8
       for (int s = 0; s < kStreams; ++s) {
-        __builtin_prefetch(b + s * panel + 32 * kPackedColumns);
+        __builtin_prefetch(b + panel[s] + kAhead * kPackedColumns);
 #pragma GCC unroll 4
-        for (int v = 0; v < kParts; ++v) sum[s][v] = fma(a, load(b + s * panel + v * kLanes), sum[s][v]);
+        for (int v = 0; v < kParts; ++v) sum[s][v] = fma(a, load(b + panel[s] + v * kLanes), sum[s][v]);
       }
     }
     for (int s = 0; s < kStreams; ++s) {
@@ -98,15 +100,16 @@ void multiply_streams(const Layer& g, int64_t j) {
   }
 }
 
-// A batch of one: only memory limits it.
+// A batch of one: only memory limits it. Up to half of the streams at the end are left to tiles.
 void multiply_row(const myc_call* call, const Layer& g) {
-  const int64_t panels = ceil_div(g.columns, kPackedColumns), groups = panels / kStreams;
+  const int64_t panels = ceil_div(g.columns, kPackedColumns), groups = (panels + kStreams / 2 - 1) / kStreams;
   parallel_for(call, groups, kMinParallelWork * 8 / (kStreams * kPackedColumns * g.depth * 4 + 1) + 1,
                [&](int64_t begin, int64_t end) {
-                 for (int64_t q = begin; q < end; ++q) multiply_streams(g, q * kStreams * kPackedColumns);
+                 for (int64_t q = begin; q < end; ++q)
+                   multiply_streams(g, q * kStreams * kPackedColumns, min<int64_t>(kStreams, panels - q * kStreams));
                });
   const int64_t done = groups * kStreams * kPackedColumns / kTileColumns;
-  multiply_block(g, 0, 1, done, g.blocks(), max<int64_t>(1, g.depth));
+  if (done < g.blocks()) multiply_block(g, 0, 1, done, g.blocks(), max<int64_t>(1, g.depth));
 }
 
 }  // namespace

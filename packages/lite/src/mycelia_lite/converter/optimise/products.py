@@ -164,6 +164,29 @@ def transpose_matmul(graph: FileGraph, node: FileNode) -> bool:
     return False
 
 
+@node_fusion("TransposeMatMulFusion", "MatMulFusion")
+def flattened_matmul(graph: FileGraph, node: FileNode) -> bool:
+    """A Transpose of what becomes rows for a product by a constant matrix -> a matrix in the order before"""
+    flat = graph.sole_maker(node.inputs[0], "Reshape")
+    turn = flat and graph.sole_maker(flat.inputs[0], "Transpose")
+    order = turn and order_of(graph, turn)
+    matrix = graph.float_constant(node.inputs[1])
+    if not order or order[0] != 0 or matrix is None or matrix.ndim != 2 or node.op.transpose_a:
+        return False
+    sizes, rows = graph.shape(turn.inputs[0])[1:], graph.shape(flat.output)
+    target = graph.integers(flat.inputs[1])
+    if -1 in sizes or len(rows) != 2 or rows[1] != np.prod(sizes) or target is None or target[-1] == 0:
+        return False
+    order = np.asarray(order[1:]) - 1
+    places = np.arange(rows[1]).reshape([sizes[a] for a in order]).transpose(np.argsort(order)).reshape(-1)
+    weight = graph.add_constant(
+        matrix[:, places] if node.op.transpose_b else matrix[places], graph.tensors[node.inputs[1]].name
+    )
+    x = graph.insert(node, flat.op, [turn.inputs[0], *flat.inputs[1:]], rows)
+    graph.replace(node, node.op, [x, weight, *node.inputs[2:]], [turn, flat])
+    return True
+
+
 @node_fusion("TileMatMulFusion", "MatMulFusion")
 def tile_matmul(graph: FileGraph, node: FileNode) -> bool:
     """Repetitions of a matrix along axes of the batch, which a product broadcasts anyway -> none"""
