@@ -1,5 +1,5 @@
 // mycelia.engine._data: image transforms of the dataset pipeline on 8-bit pixels, checksums and pieces of its files,
-// histograms of what a training records. No Python in here but in *module.cc.
+// values of event files. No Python in here but in *module.cc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -84,14 +84,20 @@ struct ReadResult {
 };
 ReadResult read_pieces(int fd, const int64_t* begins, const int64_t* sizes, size_t count, uint8_t* out);
 
-// A histogram's message: buckets of equal width over the finite values (fields 1 with left 1, width 2, count 3), whose edges have
-// the dtype of the values, whole for integers; then the counts of NaN, infinite and minus infinite, greatest, least, sum, size.
+// What a training records: the fields of Summary.Value that hold it, appended to `out`. A histogram has buckets of equal width over the
+// finite values, whose edges have the dtype of the values, whole for integers, and the counts of what is not finite.
 template <class T>
-std::string histogram(const T* values, size_t n);
+void put_histogram(const T* values, size_t n, std::string* out);
 
-// Images [n, channels, rows, columns] side by side, `across` in a row of the grid, as [rows, columns, channels] of 8 bits: values
-// within 0..1 become 0..255, others are spread over that range. Places without an image stay as they are.
+// Images [n, channels, rows, columns] side by side, `across` in a row of the grid, as one PNG, black where there is none. Floats
+// within 0..1 become 0..255, others are spread over that range; bytes stay.
 template <class T>
-void mosaic(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, uint8_t* out);
+void put_images(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, std::string* out);
+
+// Pixels [rows, columns, 1 or 3] as PNG, grey or RGB.
+void put_png(const uint8_t* pixels, size_t rows, size_t columns, size_t channels, std::string* out);
+
+// A zlib stream whose only matches repeat the byte before them.
+void put_deflated(const uint8_t* data, size_t size, std::string* out);
 
 }  // namespace mycelia::data

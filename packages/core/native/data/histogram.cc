@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "data.h"
+#include "loops.h"
+#include "message.h"
 
 namespace mycelia::data {
 namespace {
@@ -21,23 +23,6 @@ template <class T>
 bool finite(T value) {
   if constexpr (std::is_floating_point_v<T>) return std::isfinite(value);
   return true;
-}
-
-void put_varint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-
-void put_double(char key, double value, std::string* out) {
-  char bytes[8];
-  std::memcpy(bytes, &value, 8);
-  out->push_back(key);
-  out->append(bytes, 8);
-}
-
-void put_number(char key, uint64_t value, std::string* out) {
-  out->push_back(key);
-  put_varint(value, out);
 }
 
 // How many buckets a histogram of n finite values has, as MindSpore counts.
@@ -70,6 +55,10 @@ void put_bucket(double left, double width, uint64_t count, std::string* out) {
 // Of finite values alone, by several lanes: these have shorter chains and smaller errors. False when a value is not finite.
 template <class T>
 bool finite_extent(const T* values, size_t n, T* low, T* high, double* sum) {
+  if constexpr (std::is_same_v<T, float>) {
+    loops().extent(values, n, low, high, sum);
+    return std::isfinite(*sum);
+  }
   constexpr size_t kLanes = 8;
   T lows[kLanes], highs[kLanes];
   double sums[kLanes] = {};
@@ -117,35 +106,50 @@ Extent extent(const T* values, size_t n) {
   return e;
 }
 
+// The bucket of each value by equal widths, or the complement of a guess where the edges, which were rounded, must decide.
+template <class T>
+void guess(const T* values, size_t n, double first, double scale, double last, double greatest, int32_t* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    // Edges are off by half a unit in the last place, in widths of a bucket; and so may the first and the last be.
+    const double error = (greatest * std::numeric_limits<float>::epsilon() + std::numeric_limits<float>::denorm_min()) * scale;
+    loops().buckets(values, n, first, scale, last, 4 * error + 1e-9, out);
+  } else {
+    for (size_t i = 0; i < n; ++i) {
+      const double at = (static_cast<double>(values[i]) - first) * scale;
+      out[i] = ~static_cast<int32_t>(at > 0 ? (at < last ? at : last) : 0.0);  // 0 for NaN
+    }
+  }
+}
+
 template <class T>
 std::string buckets(const T* values, size_t n, const T* edges, size_t count) {
-  std::vector<uint64_t> counts(count, 0);
-  const double first = static_cast<double>(edges[0]), range = static_cast<double>(edges[count]) - first;
-  const double wanted = static_cast<double>(count) / range;
-  const double scale = std::isfinite(wanted) ? wanted : 0, last = static_cast<double>(count - 1);
+  constexpr size_t kTables = 4;  // neighbours that fall into one bucket do not wait for each other
+  std::vector<uint64_t> counts(kTables * count, 0);
+  const double first = static_cast<double>(edges[0]), end = static_cast<double>(edges[count]);
+  const double wanted = static_cast<double>(count) / (end - first);
+  const double scale = std::isfinite(wanted) ? wanted : 0, greatest = std::max(std::fabs(first), std::fabs(end));
   constexpr size_t kBlock = 256;  // values whose buckets are guessed together
   int32_t guesses[kBlock];
   for (size_t begin = 0; begin < n; begin += kBlock) {
     const T* some = values + begin;
     const size_t size = std::min(kBlock, n - begin);
-    // A guess by the equal widths, 0 for NaN; the edges themselves, which were rounded, decide.
+    guess(some, size, first, scale, static_cast<double>(count - 1), greatest, guesses);
     for (size_t i = 0; i < size; ++i) {
-      const double at = (static_cast<double>(some[i]) - first) * scale;
-      guesses[i] = static_cast<int32_t>(at > 0 ? (at < last ? at : last) : 0.0);
-    }
-    for (size_t i = 0; i < size; ++i) {
-      const T v = some[i];
-      size_t k = static_cast<size_t>(guesses[i]);
-      if (v >= edges[k] && v < edges[k + 1]) {
-        ++counts[k];
+      uint64_t* table = counts.data() + i % kTables * count;
+      if (guesses[i] >= 0) {
+        ++table[guesses[i]];
         continue;
       }
+      const T v = some[i];
+      size_t k = static_cast<size_t>(~guesses[i]);
       if (!(v >= edges[0] && v <= edges[count])) continue;  // NaN, too
       while (k > 0 && v < edges[k]) --k;
       while (k + 1 < count && v >= edges[k + 1]) ++k;
-      ++counts[k];
+      ++table[k];
     }
   }
+  for (size_t k = 0; k < count; ++k)
+    for (size_t t = 1; t < kTables; ++t) counts[k] += counts[t * count + k];
   std::string out;
   out.reserve(count * 24);
   for (size_t k = 0; k < count; ++k) {
@@ -158,9 +162,9 @@ std::string buckets(const T* values, size_t n, const T* edges, size_t count) {
 }  // namespace
 
 template <class T>
-std::string histogram(const T* values, size_t n) {
+void put_histogram(const T* values, size_t n, std::string* out) {
   const Extent e = extent(values, n);
-  std::string out;
+  std::string message;
   if (e.finite) {
     const double left = e.low < e.high ? e.low : e.low - 0.5, right = e.low < e.high ? e.high : e.high + 0.5;
     const size_t count = bucket_count(e.finite);
@@ -168,16 +172,15 @@ std::string histogram(const T* values, size_t n) {
     std::vector<T> edges(count + 1);
     for (size_t i = 0; i < count; ++i) edges[i] = edge_of<T>(static_cast<double>(i) * width + left);
     edges[count] = edge_of<T>(right);
-    out = buckets(values, n, edges.data(), count);
+    message = buckets(values, n, edges.data(), count);
   }
-  put_number(0x10, e.nan, &out), put_number(0x18, e.positive, &out), put_number(0x20, e.negative, &out);
-  put_double(0x29, e.high, &out), put_double(0x31, e.low, &out), put_double(0x39, e.sum, &out);
-  put_number(0x40, n, &out);
-  return out;
+  put_number(0x10, e.nan, &message), put_number(0x18, e.positive, &message), put_number(0x20, e.negative, &message);
+  put_double(0x29, e.high, &message), put_double(0x31, e.low, &message), put_double(0x39, e.sum, &message);
+  put_number(0x40, n, &message);
+  put_bytes(0x4a, message, out);
 }
 
-#define MYCELIA_HISTOGRAM(T)                           \
-  template std::string histogram<T>(const T*, size_t);
+#define MYCELIA_HISTOGRAM(T) template void put_histogram<T>(const T*, size_t, std::string*);
 MYCELIA_HISTOGRAM(int8_t)
 MYCELIA_HISTOGRAM(int16_t)
 MYCELIA_HISTOGRAM(int32_t)

@@ -24,6 +24,13 @@ struct Loops {
   void (*weighted)(const double* const* lines, const double* weights, int lines_count, int count, double* out);
   // a * wa + b * wb, rounded half to even, clipped.
   void (*blend)(const uint8_t* a, const uint8_t* b, float wa, float wb, size_t count, uint8_t* out);
+  // The least and the greatest of `values` and what is there before, NaN apart, and the sum.
+  void (*extent)(const float* values, size_t n, float* low, float* high, double* sum);
+  // Into which of the buckets of width 1 / scale from `first` on each value falls, at most `last`; its complement where an edge is
+  // nearer than `margin` widths, or the value lies in none.
+  void (*buckets)(const float* in, size_t n, double first, double scale, double last, double margin, int32_t* out);
+  // Values within 0..1 as 0..255, towards zero.
+  void (*bytes)(const float* in, size_t n, uint8_t* out);
 };
 
 extern const Loops loops_base;

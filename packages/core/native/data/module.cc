@@ -2,7 +2,6 @@
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_data_array_api
 #include "module.h"
-#include "mycelia/crc32c.h"
 
 #include <numpy/arrayobject.h>
 
@@ -204,85 +203,7 @@ PyObject* read_pieces_of(PyObject*, PyObject* args) {
   return PyLong_FromSize_t(result.whole);
 }
 
-// Calls `body(values, n)` with the elements of a C-contiguous array of numbers; false with an error set for others.
-template <class Body>
-bool with_numbers(PyObject* object, Body&& body) {
-  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
-  if (!PyArray_Check(object) || !PyArray_ISCARRAY_RO(a)) {
-    PyErr_SetString(PyExc_TypeError, "a contiguous array is needed");
-    return false;
-  }
-  const auto call = [&](auto zero) { return body(static_cast<const decltype(zero)*>(PyArray_DATA(a)), static_cast<size_t>(PyArray_SIZE(a))); };
-  const auto ints = [&](bool is_signed) {
-    switch (PyArray_ITEMSIZE(a)) {
-      case 1: return is_signed ? call(int8_t{}) : call(uint8_t{});
-      case 2: return is_signed ? call(int16_t{}) : call(uint16_t{});
-      case 4: return is_signed ? call(int32_t{}) : call(uint32_t{});
-      default: return is_signed ? call(int64_t{}) : call(uint64_t{});
-    }
-  };
-  if (PyArray_TYPE(a) == NPY_FLOAT) return call(float{});
-  if (PyArray_TYPE(a) == NPY_DOUBLE) return call(double{});
-  if (PyArray_ISINTEGER(a)) return ints(PyArray_ISSIGNED(a));
-  PyErr_SetString(PyExc_TypeError, "integers, float32 or float64 are needed");
-  return false;
-}
-
-// framed(message)
-PyObject* framed_of(PyObject*, PyObject* object) {
-  char* data;
-  Py_ssize_t size;
-  if (PyBytes_AsStringAndSize(object, &data, &size) != 0) return nullptr;
-  PyObject* out = PyBytes_FromStringAndSize(nullptr, size + 16);
-  if (!out) return nullptr;
-  char* to = PyBytes_AS_STRING(out);
-  const auto put_checksum = [](const char* begin, size_t length, char* place) {
-    const uint32_t crc = mycelia::crc32c(reinterpret_cast<const uint8_t*>(begin), length), masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-    std::memcpy(place, &masked, 4);
-  };
-  const uint64_t length = static_cast<uint64_t>(size);
-  std::memcpy(to, &length, 8);
-  put_checksum(to, 8, to + 8);
-  std::memcpy(to + 12, data, static_cast<size_t>(size));
-  put_checksum(data, static_cast<size_t>(size), to + 12 + size);
-  return out;
-}
-
-// histogram_message(values)
-PyObject* histogram_of(PyObject*, PyObject* object) {
-  std::string found;
-  if (!with_numbers(object, [&](auto* values, size_t n) { return unlocked([&] { found = histogram(values, n); }) != nullptr; })) return nullptr;
-  return PyBytes_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size()));
-}
-
-// mosaic(images, across)
-PyObject* mosaic_of(PyObject*, PyObject* args) {
-  PyObject* object;
-  Py_ssize_t across;
-  if (!PyArg_ParseTuple(args, "On", &object, &across)) return nullptr;
-  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
-  if (!PyArray_Check(object) || !PyArray_ISCARRAY_RO(a) || PyArray_NDIM(a) != 4 || (PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || across < 1)
-    return PyErr_Format(PyExc_TypeError, "mosaic: a contiguous array [N, C, H, W] of float32 or float64 is needed, and across > 0");
-  const npy_intp* shape = PyArray_DIMS(a);
-  const npy_intp grid[3] = {(shape[0] + across - 1) / across * shape[2], std::min<npy_intp>(across, shape[0]) * shape[3], shape[1]};
-  PyObject* out = PyArray_ZEROS(3, const_cast<npy_intp*>(grid), NPY_UINT8, 0);
-  if (!out) return nullptr;
-  auto* to = static_cast<uint8_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)));
-  const auto work = [&](auto* from) {
-    mosaic(from, static_cast<size_t>(shape[0]), static_cast<size_t>(shape[1]), static_cast<size_t>(shape[2]), static_cast<size_t>(shape[3]),
-           static_cast<size_t>(std::max<npy_intp>(1, std::min<npy_intp>(across, shape[0]))), to);
-  };
-  PyObject* done = unlocked([&] { PyArray_TYPE(a) == NPY_FLOAT ? work(static_cast<const float*>(PyArray_DATA(a))) : work(static_cast<const double*>(PyArray_DATA(a))); });
-  if (!done) Py_CLEAR(out);
-  return out;
-}
-
 PyMethodDef functions[] = {
-    {"framed", framed_of, METH_O, "framed(message): a record of an event file: length, its masked CRC-32C, message, its masked CRC-32C."},
-    {"histogram_message", histogram_of, METH_O, "histogram_message(values): the message of a histogram of a contiguous array, of equal buckets over the finite values."},
-    {"mosaic", mosaic_of, METH_VARARGS,
-     "mosaic(images, across): images [N, C, H, W] of float32 or float64 side by side, `across` in a row, as uint8 [H, W, C]: 0..1 is 0..255,\n"
-     "other values are spread over that range."},
     {"read_pieces", read_pieces_of, METH_VARARGS,
      "read_pieces(fd, begins, sizes, out): fill `out` (uint8) with pieces of a file, one behind the other; how many there were\n"
      "before the end of the file."},
@@ -296,7 +217,7 @@ PyMethodDef functions[] = {
      "resized, mirrored (x, y) and looked up, in `out` if that has its shape and dtype; None for a JPEG that is damaged."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._data", "Image transforms, checksums and reading for the dataset pipeline, histograms of records.", -1, functions, nullptr,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._data", "Image transforms, checksums and reading for the dataset pipeline, records of event files.", -1, functions, nullptr,
                           nullptr, nullptr, nullptr};
 
 }  // namespace
@@ -305,6 +226,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._data", "Image 
 PyMODINIT_FUNC PyInit__data() {
   import_array();
   PyObject* module = PyModule_Create(&mycelia::data::definition);
-  if (module && PyModule_AddFunctions(module, mycelia::data::image_functions) < 0) Py_CLEAR(module);
+  for (PyMethodDef* more : {mycelia::data::image_functions, mycelia::data::event_functions})
+    if (module && PyModule_AddFunctions(module, more) < 0) Py_CLEAR(module);
   return module;
 }

@@ -20,7 +20,7 @@ struct Pixels {
 };
 bool pixels_of(PyObject* object, Pixels* out);
 
-extern PyMethodDef image_functions[];
+extern PyMethodDef image_functions[], event_functions[];
 
 PyObject* failed(const std::exception& e);  // sets the error, gives nullptr
 

@@ -19,8 +19,7 @@ from mycelia.io.crc32c import crc32c
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.lineage import DatasetGraph
-from mycelia.train.summary.values import canvas, histogram
-from mycelia.train.summary.values import value as value_message
+from mycelia.train.summary.values import encoded
 
 
 def bitwise_crc(data: bytes) -> int:
@@ -51,6 +50,34 @@ def decoded(data) -> dict:
     for number, value in fields(memoryview(bytes(data))):
         out.setdefault(number, []).append(bytes(value) if isinstance(value, memoryview) else value)
     return out
+
+
+def histogram(values: np.ndarray) -> bytes:
+    """The message of a histogram's value."""
+    return decoded(encoded([("h", "histogram", values)])[0])[1][0]
+
+
+def unpacked(data: bytes) -> np.ndarray:
+    """The pixels [H, W, C] of a PNG whose rows are stored as they are or as differences from the left."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n") and data.endswith(b"IEND\xaeB`\x82")
+    at, chunks = 8, {}
+    while at < len(data):
+        (size,) = struct.unpack_from(">I", data, at)
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+        assert struct.unpack_from(">I", data, at + 8 + size) == (zlib.crc32(kind + body),)
+        chunks[kind], at = body, at + 12 + size
+    width, height, depth, colours = struct.unpack_from(">IIBB", chunks[b"IHDR"])
+    assert depth == 8 and colours in (0, 2)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
+    pixels = rows[:, 1:].reshape(height, width, 3 if colours else 1)
+    assert set(rows[:, 0]) <= {0, 1}
+    return np.where((rows[:, 0] == 1)[:, None, None], pixels.cumsum(1, dtype=np.uint8), pixels)
+
+
+def pixels_of(batch: np.ndarray) -> np.ndarray | None:
+    """The pixels that a batch of images is recorded as."""
+    (message,) = encoded([("i", "image", batch)])
+    return None if message is None else unpacked(decoded(decoded(decoded(message)[1][0])[4][0])[4][0])
 
 
 def as_float(raw: bytes) -> float:
@@ -113,7 +140,7 @@ def bytes_of_pixels(batch):
     low, high = values.min(), values.max()
     if low < 0 or high > 1:
         values = (values - low) / (high - low + 1)
-    pixels = (values * 255).astype(np.uint8)
+    pixels = batch if batch.dtype == np.uint8 else (values * 255).astype(np.uint8)
     across, rows = min(n, 8), -(-n // 8)
     grid = np.zeros((rows * height, across * width, channels), np.uint8)
     for i in range(n):
@@ -122,22 +149,22 @@ def bytes_of_pixels(batch):
     return grid
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "u1"])
 def test_images_side_by_side_are_those_of_numpy(dtype):
     random = np.random.default_rng(1)
     for _ in range(100):
         shape = random.integers(1, 20), random.choice([1, 3]), *random.integers(1, 7, 2)
         batch = random.random(shape) * random.choice([1, 1, 7, 300]) - random.choice([0, 0, 3])
         batch = batch.astype(dtype)
-        np.testing.assert_array_equal(canvas(batch), bytes_of_pixels(batch))
+        np.testing.assert_array_equal(pixels_of(batch), bytes_of_pixels(batch))
         turned = np.moveaxis(batch, 3, 2)  # not contiguous
-        np.testing.assert_array_equal(canvas(turned), bytes_of_pixels(turned))
+        np.testing.assert_array_equal(pixels_of(turned), bytes_of_pixels(turned))
 
 
 def test_pixels_that_are_no_numbers_are_black():
     batch = np.array([0.5, np.nan, 1.0, 0.0], np.float32).reshape(1, 1, 2, 2)
-    assert canvas(batch)[..., 0].tolist() == [[127, 0], [255, 0]]
-    assert canvas(np.full((2, 1, 1, 1), np.inf))[..., 0].tolist() == [[0, 0]]
+    assert pixels_of(batch)[..., 0].tolist() == [[127, 0], [255, 0]]
+    assert pixels_of(np.full((2, 1, 1, 1), np.inf))[..., 0].tolist() == [[0, 0]]
 
 
 def test_values_at_the_ends_of_integers_are_counted():
@@ -150,9 +177,9 @@ def test_values_at_the_ends_of_integers_are_counted():
 
 
 def test_pixels_are_spread_over_the_range():
-    assert canvas(np.array([0.0, 1.0]).reshape(1, 1, 1, 2))[0, :, 0].tolist() == [0, 255]
-    assert canvas(np.array([-1.0, 2.0]).reshape(1, 1, 1, 2))[0, :, 0].tolist() == [0, 191]
-    assert canvas(np.zeros((1, 2, 1, 1))) is None
+    assert pixels_of(np.array([0.0, 1.0]).reshape(1, 1, 1, 2))[0, :, 0].tolist() == [0, 255]
+    assert pixels_of(np.array([-1.0, 2.0]).reshape(1, 1, 1, 2))[0, :, 0].tolist() == [0, 191]
+    assert pixels_of(np.zeros((1, 2, 1, 1))) is None
 
 
 def test_a_full_file_ends(tmp_path):
@@ -386,23 +413,53 @@ def test_bad_options_of_the_collector(tmp_path, options, error):
         SummaryCollector(str(tmp_path), **options)
 
 
-def test_png_of_one_pixel_can_be_read():
-    from mycelia.train.summary.events import png
-
-    data = png(np.array([[[1, 2, 3]]], np.uint8))
-    body = data[data.index(b"IDAT") + 4 : data.index(b"IEND") - 8]
-    assert zlib.decompress(body) == b"\0\1\2\3"
-
-
 @pytest.mark.parametrize("channels", [1, 3])
 def test_png_is_grey_or_has_colours(channels):
-    from mycelia.train.summary.events import png
-
     pixels = np.random.default_rng(0).integers(0, 4, (9, 300, channels), dtype=np.uint8)
-    data = png(pixels)
+    data = _data.png(pixels)
     assert data[25] == {1: 0, 3: 2}[channels]
+    np.testing.assert_array_equal(unpacked(data), pixels)
+    np.testing.assert_array_equal(unpacked(_data.png(pixels[:1, :1])), pixels[:1, :1])
     Image = pytest.importorskip("PIL.Image")
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))).reshape(pixels.shape), pixels)
+
+
+def fibonacci_bytes(most: int) -> np.ndarray:
+    """Counts of bytes are Fibonacci's numbers: without a bound, codes would be as long as there are bytes."""
+    counts = [1, 1]
+    while sum(counts) + counts[-1] + counts[-2] < most:
+        counts.append(counts[-1] + counts[-2])
+    flat = np.repeat(np.arange(len(counts), dtype=np.uint8) * 7, counts)
+    flat = np.random.default_rng(0).permutation(flat)
+    return flat[: flat.size // 50 * 50].reshape(-1, 50, 1)
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.zeros((300, 900, 3), np.uint8),
+        np.repeat(np.arange(200, dtype=np.uint8), np.arange(200) + 1).reshape(
+            -1, 150, 1
+        ),  # runs of each length
+        np.repeat(np.arange(2, 250, dtype=np.uint8), 300).reshape(-1, 300, 1)[:, :258],
+        np.random.default_rng(3).integers(0, 256, (400, 300, 3), dtype=np.uint8),
+        fibonacci_bytes(30_000),
+    ],
+    ids=["black", "runs", "rows", "noise", "fibonacci"],
+)
+def test_png_of_any_pixels_can_be_read(pixels):
+    data = _data.png(np.ascontiguousarray(pixels))
+    np.testing.assert_array_equal(unpacked(data), pixels)
+    assert len(data) < 1.01 * pixels.size + 300
+
+
+def test_pngs_are_about_as_small_as_those_of_zlib():
+    random = np.random.default_rng(5)
+    smooth = np.clip(np.cumsum(np.cumsum(random.standard_normal((64, 96, 3)), 0), 1), 0, 255).astype(np.uint8)
+    sparse = random.integers(0, 256, (64, 96, 1), dtype=np.uint8) * (random.random((64, 96, 1)) < 0.2)
+    for pixels in (smooth, sparse.astype(np.uint8)):
+        rows = np.concatenate([np.zeros((64, 1), np.uint8), pixels.reshape(64, -1)], 1)
+        assert len(_data.png(pixels)) < 1.05 * len(zlib.compress(rows, 1)) + 100
 
 
 def bucket_count(n: int) -> int:
@@ -437,7 +494,7 @@ def test_histograms_are_those_of_numpy(kind):
             values = random.integers(max(bounds.min, -100), min(bounds.max, 120), n).astype(kind)
         else:
             values = values.astype(kind)
-        found = summary_pb2.Summary.FromString(value_message("h", histogram(values))).value[0].histogram
+        found = summary_pb2.Summary.FromString(encoded([("h", "histogram", values)])[0]).value[0].histogram
         counts, edges = reference_buckets(values)
         finite = values[np.isfinite(values)]
         assert [b.count for b in found.buckets] == counts.tolist()
@@ -453,17 +510,38 @@ def test_histograms_are_those_of_numpy(kind):
 @pytest.mark.parametrize("values", [np.zeros(3, complex), np.zeros((4, 4))[:, 1], np.array(["a"]), [1.0]])
 def test_histograms_refuse_other_arrays(values):
     with pytest.raises(TypeError):
-        _data.histogram_message(values)
+        _data.summary_values([("h", "histogram", values)])
 
 
 def test_native_parts_of_records_refuse_other_arguments():
     for images in (np.zeros((2, 1, 3, 3), int), np.zeros((2, 3)), np.zeros((2, 1, 4, 4))[..., ::2], [1.0]):
         with pytest.raises(TypeError):
-            _data.mosaic(images, 8)
-    with pytest.raises(TypeError):
-        _data.mosaic(np.zeros((1, 1, 1, 1)), 0)
+            _data.summary_values([("i", "image", images)])
+    for values in ([("s", "scalar", "text")], ["text"], [("s", "scalar")], 3, [(1, "scalar", 1.0)]):
+        with pytest.raises(TypeError):
+            _data.summary_values(values)
+    with pytest.raises(ValueError, match="but got sound"):
+        _data.summary_values([("s", "sound", 1.0)])
+    for pixels in (np.zeros((2, 2, 2), np.uint8), np.zeros((4, 4, 1), np.uint8)[:, :2], np.zeros((4, 4, 1))):
+        with pytest.raises(ValueError):
+            _data.png(pixels)
     with pytest.raises(TypeError):
         _data.framed("text")
+
+
+def test_histograms_of_many_values_are_those_of_numpy():
+    """Float32 values are mostly counted without a look at the edges; near them it is needed."""
+    random = np.random.default_rng(11)
+    for place, width in ((0, 1), (1e6, 1), (-3e7, 4), (0, 1e-40), (1, 1e-6), (0, 3e38)):
+        values = (place + width * random.standard_normal(20_000).clip(-1, 1)).astype(np.float32)
+        low, high = float(values.min()), float(values.max())
+        edges = np.linspace(low, high, 91, dtype=np.float32)
+        values = np.concatenate([values, edges, np.nextafter(edges, np.float32(low))[1:]])
+        values = np.append(values, np.float32([np.nan, np.inf, -np.inf]))
+        counts, bounds = reference_buckets(values)
+        found = [decoded(bucket) for bucket in decoded(decoded(histogram(values))[9][0])[1]]
+        assert [bucket[3][0] for bucket in found] == counts.tolist()
+        assert [as_float(bucket[1][0]) for bucket in found] == bounds[:-1].tolist()
 
 
 def test_added_values_are_those_of_the_moment(tmp_path):

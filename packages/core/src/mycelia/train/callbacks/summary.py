@@ -177,6 +177,7 @@ class SummaryCollector(Callback):
             os.makedirs(self._ckpt_dir, exist_ok=True)
         self._ckpt_files: dict[str, str] = {}
         self._system: SystemMonitor | None = None
+        self._shown: list[tuple[str, str, Tensor]] | None = None  # parameters, by their histograms' names
         self._record: SummaryRecord | None = None
         self._started = False
         self._first = self._is_parse_loss_success = True
@@ -201,6 +202,7 @@ class SummaryCollector(Callback):
         if params.mode not in ("train", "eval"):
             raise errors.one_of(params.mode, ["train", "eval"], subject=_OWNER, what="mode")
         self._record.set_mode(params.mode)
+        self._shown = None
         if params.mode == "train" and self._collect_specified_data.get("collect_system"):
             self._system = SystemMonitor(self._summary_dir)
         self._is_seldom = False
@@ -209,7 +211,8 @@ class SummaryCollector(Callback):
         params = run_context.original_args()
         # Most steps end here, and cost next to nothing: keys of the dict are found sooner than attributes.
         if self._is_seldom and params["cur_step_num"] % self._collect_freq:
-            self._record_system(params)
+            if self._system is not None and self._system.is_due():
+                self._record_system(params)
             return
         if params.mode != "train":
             return
@@ -268,9 +271,8 @@ class SummaryCollector(Callback):
         if not (self._first or count % self._collect_freq == 0):
             return
         self._first = False
-        self._add_loss(params)
-        self._collect_input_data(params)
-        self._collect_histogram(params)
+        # Together, for the arrays are cold in the caches, and so is whatever code would be between them.
+        self._record.add_values([*self._loss(params), *self._input_data(params), *self._histograms(params)])
         step = params.cur_step_num
         with_tensors = self._tensors_are_due(params)
         self._record.record(step, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
@@ -285,14 +287,14 @@ class SummaryCollector(Callback):
             return True
         return False
 
-    def _add_loss(self, params) -> None:
+    def _loss(self, params) -> list[tuple[str, str, Tensor]]:
         if not self._collect_specified_data.get("collect_metric") or not self._is_parse_loss_success:
-            return
+            return []
         loss = self._get_loss(params)
         if loss is None:
             log.logger(__name__).warning("the network's output has no loss, so none is collected")
-        else:
-            self._record.add_value("scalar", "loss/auto", loss)
+            return []
+        return [("scalar", "loss/auto", loss)]
 
     def _get_loss(self, params) -> Tensor | None:
         """The loss of a step; after an output without one it is not asked for again."""
@@ -300,33 +302,35 @@ class SummaryCollector(Callback):
         self._is_parse_loss_success = loss is not None
         return None if loss is None else Tensor(np.float32(loss))
 
-    def _collect_input_data(self, params) -> None:
+    def _input_data(self, params) -> list[tuple[str, str, Tensor]]:
         if not self._collect_specified_data.get("collect_input_data"):
-            return
+            return []
         data = params.get("train_dataset_element")
         if isinstance(data, (list, tuple)) and data:
             data = data[0]
         if isinstance(data, Tensor) and data.ndim == 4 and data.shape[1] in (1, 3):
-            self._record.add_value("image", "input_data/auto", data)
-        else:
-            log.logger(__name__).warning("the input is no batch of images, so it is not collected")
-            self._collect_specified_data["collect_input_data"] = False
+            return [("image", "input_data/auto", data)]
+        log.logger(__name__).warning("the input is no batch of images, so it is not collected")
+        self._collect_specified_data["collect_input_data"] = False
+        return []
 
-    def _collect_histogram(self, params) -> None:
-        if "histogram_regular" not in self._collect_specified_data:
-            return
+    def _histograms(self, params) -> list[tuple[str, str, Tensor]]:
+        if self._shown is None:
+            self._shown = self._shown_parameters(params)
+        return self._shown
+
+    def _shown_parameters(self, params) -> list[tuple[str, str, Tensor]]:
+        """Those whose histograms are recorded."""
         optimizer = self._get_optimizer(params)
-        if optimizer is None:
-            return
+        if "histogram_regular" not in self._collect_specified_data or optimizer is None:
+            return []
         regular = self._collect_specified_data["histogram_regular"]
         chosen = (
             list(optimizer.parameters)[:_HISTOGRAMS]
             if regular is None
             else [p for p in optimizer.parameters if re.match(regular, p.name)]
         )
-        for parameter in chosen:
-            if parameter.ndim:
-                self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
+        return [("histogram", f"{p.name}/auto", p) for p in chosen if p.ndim]
 
     def _add_graph(self, network) -> None:
         if not self._collect_specified_data.get("collect_graph"):

@@ -8,10 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import zlib
 from typing import BinaryIO
-
-import numpy as np
 
 from mycelia.engine import _data
 from mycelia.engine.base import log
@@ -36,24 +33,6 @@ def single(number: int, value: float) -> bytes:
 def text(number: int, value: str) -> bytes:
     """A field of type string."""
     return field(number, value.encode())
-
-
-def png(pixels: np.ndarray) -> bytes:
-    """An image [height, width, 1 or 3] of uint8 as PNG, grey or RGB."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    height, width, channels = pixels.shape
-    # Each row begins with its filter: 0, none.
-    rows = np.zeros((height, 1 + width * channels), np.uint8)
-    rows[:, 1:] = pixels.reshape(height, -1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)  # 8 bits
-    # Matches of distance 1 alone take half the time; digits, mostly black, even get smaller.
-    compressor = zlib.compressobj(1, strategy=zlib.Z_DEFAULT_STRATEGY if channels == 3 else zlib.Z_RLE)
-    data = compressor.compress(rows) + compressor.flush()
-    body = chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + body
 
 
 def event_file_name(prefix: str, suffix: str, seconds: int, kind: str = "events.summary") -> str:

@@ -20,7 +20,7 @@ from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
 from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
-from mycelia.train.summary.events import EventFile, double, event_file_name, single, text
+from mycelia.train.summary.events import EventFile, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS, Message
 
@@ -168,25 +168,40 @@ class SummaryRecord:
         pb, a lineage kind or "landscape" with a message.  Errors: ValueError for another plugin, an empty
         name or a Tensor of another form; TypeError when it is no Tensor.
         """
-        owner = "SummaryRecord.add_value"
         if plugin in _VALUES:
-            if not name or not isinstance(name, str):
-                raise errors.value_error(owner, f"name must be a text, but got {name!r}")
-            _check_form(plugin, value)
-            if any(tag == name for tag, *_ in self._pool[plugin]):
-                log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
-            array = value.asnumpy()
-            # Messages are short and made at once; a tensor is as large as its message, and may be left out.
-            data = array.copy() if plugin == "tensor" else self._content(plugin, name, array)
-            if data is not None:
-                self._pool[plugin].append((name, data, str(value.dtype)))
+            self.add_values([(plugin, name, value)])
         elif plugin in _OTHERS:
             data = value if isinstance(value, bytes) else value.SerializeToString()
             if isinstance(value, Message):
                 self._setup |= value.hyperparameters()
             self._pool[plugin].append((name, data, ""))
         else:
-            raise errors.one_of(plugin, [*_VALUES, *_OTHERS], subject=owner, what="plugin")
+            raise errors.one_of(
+                plugin, [*_VALUES, *_OTHERS], subject="SummaryRecord.add_value", what="plugin"
+            )
+
+    def add_values(self, items: list[tuple[str, str, Tensor]]) -> None:
+        """Keep several (plugin, name, value) of "scalar", "image", "tensor" and "histogram", at less cost.
+
+        Errors: as of `add_value`.
+        """
+        short: list[tuple[str, str, np.ndarray]] = []
+        for plugin, name, value in items:
+            if not name or not isinstance(name, str):
+                raise errors.value_error("SummaryRecord.add_value", f"name must be a text, but got {name!r}")
+            _check_form(plugin, value)
+            if self._pool and any(tag == name for tag, *_ in self._pool.get(plugin, ())):
+                log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
+            if plugin == "tensor":  # as large as its message, and may be left out
+                self._pool[plugin].append((name, value.asnumpy().copy(), str(value.dtype)))
+            else:
+                short.append((name, plugin, value.asnumpy()))
+        # Messages of the others are short, and made at once: the values may change before they are recorded.
+        for (name, plugin, _), message in zip(short, values.encoded(short), strict=True):
+            if message is None:
+                self._is_no_image(name)
+            else:
+                self._pool[plugin].append((name, message, ""))
 
     def record(self, step: int, train_network=None, plugin_filter=None) -> bool:
         """Write all that was added, and what operators left, as values of `step`; False when closed.
@@ -231,7 +246,9 @@ class SummaryRecord:
     def record_scalars(self, step: int, scalars: dict[str, float]) -> None:
         """Write numbers by tag at once; what was added stays for the next `record`."""
         if scalars and not self._closed:
-            found = b"".join(values.value(tag, single(3, number)) for tag, number in scalars.items())
+            found = b"".join(
+                values.encoded([(tag, "scalar", np.float64(number)) for tag, number in scalars.items()])
+            )
             self._write(double(1, time.time()) + field(2, step) + field(5, found))
 
     def _write(self, event: bytes) -> None:
@@ -258,21 +275,19 @@ class SummaryRecord:
 
     def _value(self, plugin: str, name: str, array: np.ndarray | bytes, dtype: str, step: int) -> bytes:
         if isinstance(array, bytes):
-            return values.value(name, array)
+            return array
         if plugin == "tensor":
             if self._export and self._export.get("tensor_format") == "npy":
                 self._export_npy(name, array, step)
             return values.value(name, values.tensor(array, dtype))
-        content = self._content(plugin, name, array)
-        return b"" if content is None else values.value(name, content)
+        (message,) = values.encoded([(name, plugin, array)])
+        if message is None:
+            self._is_no_image(name)
+        return message or b""
 
     @staticmethod
-    def _content(plugin: str, name: str, array: np.ndarray) -> bytes | None:
-        """The message of a scalar, an image or a histogram; None, and a warning, for what is no image."""
-        content = getattr(values, plugin)(array)
-        if content is None:
-            log.logger(__name__).warning("%s is no batch of images [N, 1 or 3, H, W]", name)
-        return content
+    def _is_no_image(name: str) -> None:
+        log.logger(__name__).warning("%s is no batch of images [N, 1 or 3, H, W]", name)
 
     def _export_npy(self, name: str, array: np.ndarray, step: int) -> None:
         folder = os.path.join(self._directory, f"export_{self._seconds}", "tensor")

@@ -37,9 +37,13 @@ class SystemMonitor:
         self._due = clock()
         self._before = self._counts()
 
+    def is_due(self) -> bool:
+        """Whether there are new readings."""
+        return self._clock() >= self._due
+
     def read(self) -> dict[str, float]:
         """Values by tag; empty if the last reading is less than the interval ago."""
-        if self._clock() < self._due:
+        if not self.is_due():
             return {}
         self._due = self._clock() + self._interval
         if self._gpus is None:
