@@ -32,19 +32,20 @@ from mycelia_lite.converter.importers.onnx import (
     resize,
     sampling,
     selection,
+    sequences,
     signal,
     sizes,
     small,
     windows,
 )
-from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor
+from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, TensorList, as_tensor
 from mycelia_lite.converter.importers.onnx.file import ModelFile, attribute_of, dtype_of, versions
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
     activations, arrays, attention, elementwise, indices, losses, microsoft, norms, products, quantized,
-    recurrent, reductions, resize, sampling, selection, signal, windows,
+    recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
 )  # fmt: skip
 
 _MOST_ASSUMED = 4  # nodes whose conditions are tried both ways
@@ -134,6 +135,10 @@ class _Model:
         if value in self.narrow:
             raise ConversionError(
                 Code.NOT_SUPPORT, f"{self.path}: the output '{name}' is of float8 or below 8 bits"
+            )
+        if isinstance(value, TensorList):
+            raise ConversionError(
+                Code.NOT_SUPPORT, f"{self.path}: the output '{name}' is a sequence of tensors"
             )
         return value if value is obstacles.UNKNOWN else as_tensor(value)
 
@@ -261,6 +266,8 @@ class _Model:
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The outputs of a node of a known operator, with all attributes read."""
     entry = entry_of(call, inputs, OPERATORS)
+    if call.kind not in sequences.KINDS and any(isinstance(v, TensorList) for v in inputs):
+        raise call.fail("a sequence of tensors where a tensor is needed")
     result = sizes.fold(call, inputs)
     if result is None:
         result = entry.function(call, *entry.arguments(inputs, as_tensor))

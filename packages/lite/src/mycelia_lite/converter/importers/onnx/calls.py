@@ -7,6 +7,7 @@ are left open are a NumPy array of objects, numbers or formulas (see `sizes`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,13 @@ class Call(NodeCall):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class TensorList:
+    """A sequence of tensors, which no operator of the model holds."""
+
+    items: tuple
+
+
 def shape_of(value: Any) -> tuple:
     """Sizes of a value, numbers or formulas of open sizes."""
     if isinstance(value, np.ndarray):
@@ -173,7 +181,9 @@ def integers(call: Call, value: Any, name: str) -> list:
 
 
 def as_tensor(value: Any) -> Any:
-    """Open sizes as a tensor of int64; what is a tensor stays."""
+    """Open sizes as a tensor of int64; a tensor stays. Errors: ValueError for a sequence of tensors."""
+    if isinstance(value, TensorList):
+        raise ValueError("a sequence of tensors where a tensor is needed")
     if not isinstance(value, np.ndarray):
         return value
     trace = active()
