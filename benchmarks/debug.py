@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import mycelia as ms
-from mycelia import Tensor, debug, nn
+from mycelia import Tensor, nn
+from mycelia.debug.dump import DumpObserver, parse
+from mycelia.engine import observing
 from mycelia.engine.compile import measuring
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,26 +84,36 @@ def step_of(make, mode):
     return run
 
 
-@contextmanager
-def dumping(every):
-    """A full dump of every so many steps."""
-    folder = tempfile.mkdtemp()
-    numbers = "|".join(str(n) for n in range(0, 1_000_000, every))
-    try:
-        with debug.dump({"path": folder, "iteration": numbers, "saved_data": "full"}):
+class Dumping:
+    """A full dump of every so many steps, into one folder for all rounds: to delete files between them would make
+    new ones slow, since ext4 looks for inodes that were not freed lately."""
+
+    def __init__(self, every, below):
+        self.folder = tempfile.mkdtemp(dir=below)
+        numbers = "|".join(str(n) for n in range(0, 1_000_000, every))
+        self.observer = DumpObserver(parse({"path": self.folder, "iteration": numbers, "saved_data": "full"}))
+
+    @contextmanager
+    def __call__(self):
+        observing.set_iteration(observing.iteration() // 100 * 100 + 100)
+        observing.watch(self.observer)
+        try:
             yield
-    finally:
-        shutil.rmtree(folder)
+        finally:
+            observing.unwatch(self.observer)
+
+    def close(self):
+        shutil.rmtree(self.folder)
 
 
-def ways(steps):
+def ways(steps, dumping):
     """Name -> (context, steps in it, bar)."""
     report = lambda measured: measured.nonfinite.any()
     return {
         "nothing watched": (nullcontext, steps, 1.00),
         "overflow check": (lambda: measuring.measuring(report, measuring.FINITE), steps, 1.10),
         "statistics of all": (lambda: measuring.measuring(report, measuring.STATISTICS), steps, 1.15),
-        "full dump of every 100th step": (lambda: dumping(100), 100, 1.05),
+        "full dump of every 100th step": (dumping, 100, 1.05),
     }
 
 
@@ -116,7 +128,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=25, help="rounds of a few steps each")
     parser.add_argument("--only", default="", help="a part of the name of the networks and ways to run")
+    parser.add_argument("--folder", default=None, help="dumps go below it; default: the system's for temporary files")
     options = parser.parse_args()
+    dumping = Dumping(100, options.folder)
     print("| step | way | bare ms | ratio | bar |\n| --- | --- | --- | --- | --- |")
     for name, make, mode, count in (
         ("LeNet, compiled", lenet, ms.GRAPH_MODE, 10),
@@ -126,7 +140,7 @@ def main() -> None:
     ):
         run = step_of(make, mode)
         spent(run, 3)
-        for way, (context, steps, bar) in ways(count).items():
+        for way, (context, steps, bar) in ways(count, dumping).items():
             if mode == ms.PYNATIVE_MODE and way != "nothing watched":
                 continue
             if options.only not in f"{name} {way}":
@@ -141,6 +155,7 @@ def main() -> None:
                     watched.append(spent(run, steps))
             ratio = min(watched) / min(bare)
             print(f"| {name} | {way} | {1e3 * min(bare):.2f} | {ratio:.3f} | {bar:.2f} |", flush=True)
+    dumping.close()
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ def test_iterations_by_the_old_rule_and_the_new():
     assert made(iteration=7).iterations == ((7, 7),)
     chosen = made(iteration="0|5-8|100-120")
     assert [n for n in range(130) if chosen.has_iteration(n)] == [0, 5, 6, 7, 8, *range(100, 121)]
+    unordered = made(iteration="7-9|2|8-12|2|7")
+    assert [n for n in range(20) if unordered.has_iteration(n)] == [2, *range(7, 13)]
 
 
 def test_the_asynchronous_section_serves_where_the_other_is_off():

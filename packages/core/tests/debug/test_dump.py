@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections import OrderedDict
 
 import numpy as np
@@ -14,7 +17,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
-from mycelia.debug.dump import files
+from mycelia.debug.dump import step_folder
+from mycelia.debug.dump.step_folder import StepFolder
 
 
 class Net(nn.Cell):
@@ -249,14 +253,20 @@ def test_the_rank_is_in_the_path(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["rank_3"]
 
 
-def test_long_names_are_cut_and_mapped(tmp_path):
-    folder = tmp_path / "f"
-    folder.mkdir()
-    long = "A" * 300 + ".output.0.npy"
-    short = files.fitting(str(folder), long)
-    assert len(short.encode()) <= 255 and short.endswith(".npy")
-    assert list(csv.reader((folder / "mapping.csv").open())) == [[short, long]]
-    assert files.fitting(str(folder), "short.npy") == "short.npy"
+@pytest.mark.parametrize("letter", ["A", "\u03b1"])
+def test_long_names_are_cut_and_mapped(tmp_path, letter):
+    long = letter * 300 + ".output.0.npy"
+    for array in (X, X + 1):  # the second time the folder is there
+        folder = StepFolder(str(tmp_path / "f"))
+        folder.add_array(long, array)
+        folder.add_array("short.npy", array)
+        folder.publish()
+    rows = list(csv.reader((tmp_path / "f/mapping.csv").open(encoding="utf-8")))
+    assert [full for _, full in rows] == [long, long]
+    for (short, _), array in zip(rows, (X, X + 1), strict=True):
+        assert len(short.encode()) <= 255 and np.load(tmp_path / "f" / short).tolist() == array.tolist()
+    assert np.load(tmp_path / "f/short.npy").tolist() == (X + 1).tolist()
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
 def test_long_scopes_are_dumped_and_found_again(tmp_path):
@@ -274,24 +284,103 @@ def test_long_scopes_are_dumped_and_found_again(tmp_path):
 
 
 def test_a_full_disk_ends_the_dump_with_one_warning(tmp_path, monkeypatch, caplog):
-    count = 0
+    count, write = 0, os.writev
 
-    def full(file, part):
+    def full(file, parts):
         nonlocal count
         count += 1
-        if count > 4:
+        if count > 2:
+            write(file, [parts[0]])  # a disk takes a part of what it has no room for
             raise OSError(28, "No space left on device")
-        file.write(part)
+        return write(file, parts)
 
-    monkeypatch.setattr(files, "_write_all", full)
+    monkeypatch.setattr(os, "writev", full)
     net = Net()
     with caplog.at_level("WARNING", logger="mycelia"):
         found = dumped(tmp_path, steps=3, net=net)
     told = [r for r in caplog.records if "data dump ends here" in r.getMessage()]
     assert len(told) == 1 and "No space left" in told[0].getMessage()
-    assert len(found) == 2 and not list(tmp_path.rglob("*.tmp"))  # header and data of two files
+    assert len(found) == 2 and not list(tmp_path.rglob("*.tmp"))
     for path in found:
         np.load(path)
+
+
+def test_a_write_that_takes_a_part_is_continued(tmp_path, monkeypatch):
+    write = os.writev
+    monkeypatch.setattr(os, "writev", lambda file, parts: write(file, [b"".join(map(bytes, parts))[:7]]))
+    found = dumped(tmp_path)
+    assert np.load(found[-1]) == pytest.approx(np.exp(np.load(found[-2])), rel=1e-6)
+
+
+def test_values_that_are_the_same_memory_are_one_file(tmp_path):
+    found = dumped(tmp_path, saved_data="full")
+    files_of = {(p.stat().st_ino, np.load(p).tobytes()) for p in found}
+    # The weight, the bias and x, as arguments and as what Dense reads; three results, two of them read again.
+    assert len(found) == 11 and len(files_of) == len({inode for inode, _ in files_of}) == 6
+
+
+@pytest.mark.parametrize("code", [errno.EMLINK, errno.EPERM])
+def test_where_there_are_no_links_each_value_is_a_file(tmp_path, monkeypatch, code):
+    def refuse(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", refuse)
+    found = dumped(tmp_path)
+    assert len({p.stat().st_ino for p in found}) == len(found) == 11
+    assert np.load(found[-2]).tobytes() == np.load(found[-3]).tobytes()
+
+
+def test_what_waits_for_the_disk_is_bounded(tmp_path, monkeypatch):
+    sizes = []
+    flush = StepFolder.flush
+    monkeypatch.setattr(step_folder, "_MOST_WAITING", 4000)
+    monkeypatch.setattr(StepFolder, "flush", lambda self: (sizes.append(self.size), flush(self)))
+
+    class Deep(nn.Cell):
+        def construct(self, x):
+            for _ in range(20):
+                x = ops.exp(x) - 1.0
+            return x
+
+    x = np.linspace(0, 1e-3, 500, dtype=np.float32)
+    found = dumped(tmp_path, net=Deep(), x=x, saved_data="full")
+    assert len(sizes) > 10 and sorted(sizes)[-2] < 6100  # one has statistic.csv, too
+    (table,) = tmp_path.rglob("statistic.csv")
+    for path, row in zip(found, csv.DictReader(table.open()), strict=True):
+        assert float(row["Max Value"]) == pytest.approx(float(np.load(path).max()), rel=1e-6)
+
+
+_KILLED = """
+import os, signal, sys
+import numpy as np
+import mycelia as ms
+from mycelia import debug, ops
+from mycelia.debug.dump import step_folder
+from mycelia.engine import observing
+
+class Kills(observing.Observer):
+    def seen(self, run, operator, inputs, outputs):
+        if run.iteration == 1 and operator.type == "Sin":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+step_folder._MOST_WAITING = 0  # each file is written at once
+net = ms.jit(lambda x: ops.sin(ops.exp(x)))
+with debug.dump({"path": sys.argv[1]}):
+    observing.watch(Kills())
+    for _ in range(3):
+        net(ms.Tensor(np.ones(4, np.float32)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a signal of POSIX")
+def test_a_killed_process_leaves_whole_steps(tmp_path):
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)])
+    assert done.returncode == -signal.SIGKILL
+    (graph,) = (tmp_path / "rank_0/Net").iterdir()
+    assert [p.name for p in graph.iterdir() if not p.name.startswith(".")] == ["0"]
+    assert kinds(sorted(graph.glob("0/*.npy"), key=stamp)) == ["Parameter", "Exp", "Exp", "Sin", "Sin"]
+    assert list(graph.glob(".1.*.tmp/Exp.*.npy"))  # what it had so far, by no final name
+    assert debug.DumpAnalyzer(tmp_path).get_iterations() == [0]
 
 
 def test_the_last_steps_are_written_only_on_trouble(tmp_path):

@@ -155,6 +155,7 @@ def damage(folder: Path, kind: str, change) -> str:
     """Change what one operator of a dump made; its name."""
     (path,) = folder.rglob(f"{kind}.*.output.0.*.npy")
     array = np.load(path)
+    path.unlink()  # operators that read it may have it as a link
     np.save(path, change(array).astype(array.dtype))
     return path.name.split(".")[1]
 

@@ -4,7 +4,9 @@ field.
 
 from __future__ import annotations
 
+import bisect
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -71,9 +73,10 @@ class Kernels:
 class DumpConfig:
     """What is dumped, and where to. `text` is the file that says so, copied into the dump.
 
-    `iterations`: ranges with both ends, None for all. `last_steps`: N > 0 keeps the last N steps in memory,
-    and writes them on trouble only, an operator that raises or a value that is not finite; `conditions`
-    likewise, when one is hit. `signal`: a step is dumped after each such signal, and no other.
+    `iterations`: ranges with both ends, in order and apart from each other, None for all. `last_steps`: N > 0
+    keeps the last N steps in memory, and writes them on trouble only, an operator that raises or a value that
+    is not finite; `conditions` likewise, when one is hit. `signal`: a step is dumped after each such signal,
+    and no other.
     """
 
     path: str
@@ -101,7 +104,10 @@ class DumpConfig:
     overflow_bits: int = 3  # of the device's status, by which an operator overflowed
 
     def has_iteration(self, number: int) -> bool:
-        return self.iterations is None or any(low <= number <= high for low, high in self.iterations)
+        if self.iterations is None:
+            return True
+        place = bisect.bisect_right(self.iterations, (number, math.inf))  # asked in each step
+        return place > 0 and number <= self.iterations[place - 1][1]
 
     @property
     def columns(self) -> list[str]:
@@ -289,7 +295,13 @@ def _iterations(value: Any) -> tuple[tuple[int, int], ...] | None:
         if match is None or high < low:
             raise _invalid("iteration", expected, value)
         found.append((low, high))
-    return tuple(found)
+    apart: list[tuple[int, int]] = []
+    for low, high in sorted(found):
+        if apart and low <= apart[-1][1]:
+            low, high = apart[-1][0], max(high, apart[-1][1])
+            apart.pop()
+        apart.append((low, high))
+    return tuple(apart)
 
 
 def _ranks(given: Mapping) -> tuple[int, ...] | None:

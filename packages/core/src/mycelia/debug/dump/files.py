@@ -7,19 +7,18 @@ the machine, not the process, stops is not worth a wait for the disk in each of 
 
 from __future__ import annotations
 
-import csv
 import functools
 import io
 import os
-import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from mycelia.engine.base.dtypes import DType
 
+MAPPING = "mapping.csv"  # short names of files, and their full ones
 _LONGEST = 255  # bytes of a name that file systems take
 
 _DTYPES = {"bool": "Bool", "bfloat16": "Float32"}  # others are their own names with a capital
@@ -50,7 +49,7 @@ def dtype_name(dtype: DType) -> str:
 
 def op_name(full_name: str) -> str:
     """A full name with scope as a part of a file name."""
-    return re.sub(r"[/.]", "_", full_name)
+    return full_name.replace("/", "_").replace(".", "_")
 
 
 def file_name(
@@ -67,34 +66,49 @@ def old_file_name(full_name: str, io: str, slot: int, shape: Iterable[int], dtyp
     return f"{name}_{io}_{slot}_shape_{sizes}_{dtype}_DefaultFormat.bin"
 
 
-def fitting(folder: str, name: str) -> str:
-    """`name`, or what stands for it in `folder` where it is too long: a row of ``mapping.csv`` then tells
-    both.
-    """
-    raw = name.encode()
-    if len(raw) <= _LONGEST:
+def fitting(name: str) -> str:
+    """`name`, or what stands for it where it is too long: a row of ``mapping.csv`` then tells both."""
+    if len(name) <= _LONGEST // 4 or len(name.encode()) <= _LONGEST:  # UTF-8 takes 4 bytes at most
         return name
     head, ending = os.path.splitext(name)
     stamp = CLOCK.stamp()
     room = _LONGEST - len(stamp) - len(ending) - 1
-    short = f"{head.encode()[:room].decode(errors='ignore')}.{stamp}{ending}"
-    with open(os.path.join(folder, "mapping.csv"), "a", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerow([short, name])
-    return short
+    return f"{head.encode()[:room].decode(errors='ignore')}.{stamp}{ending}"
 
 
 @functools.lru_cache(maxsize=4096)
-def _header(descr: str, shape: tuple[int, ...]) -> bytes:
+def _header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     buffer = io.BytesIO()
+    descr = np.lib.format.dtype_to_descr(dtype)
     np.lib.format.write_array_header_1_0(buffer, {"descr": descr, "fortran_order": False, "shape": shape})
     return buffer.getvalue()
 
 
-def write_array(path: str, array: np.ndarray, raw: bool = False) -> None:
-    """An array as .npy, or its bytes alone with `raw`."""
+def array_parts(array: np.ndarray, raw: bool = False) -> list[bytes | memoryview]:
+    """What a .npy file of an array holds, or its bytes alone with `raw`."""
     array = np.ascontiguousarray(array)
-    parts = [] if raw else [_header(np.lib.format.dtype_to_descr(array.dtype), array.shape)]
-    write(path, [*parts, memoryview(array).cast("B") if array.size else b""])
+    parts: list[bytes | memoryview] = [] if raw else [_header(array.dtype, array.shape)]
+    return [*parts, memoryview(array).cast("B")] if array.size else parts
+
+
+def write_new(folder: int, name: str, parts: Sequence[bytes | memoryview]) -> None:
+    """A file of these parts in the folder with this descriptor, where no other has its name.
+
+    Errors: OSError; nothing is left behind then.
+    """
+    file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    try:
+        try:
+            written = os.writev(file, parts) if parts else 0
+            for part in parts:
+                if written < len(part):
+                    _write_all(file, memoryview(part)[written:])
+                written = max(0, written - len(part))
+        finally:
+            os.close(file)
+    except BaseException:
+        os.unlink(name, dir_fd=folder)
+        raise
 
 
 def write(path: str, parts: Iterable[bytes | memoryview | str]) -> None:
@@ -106,7 +120,7 @@ def write(path: str, parts: Iterable[bytes | memoryview | str]) -> None:
     try:
         with open(temporary, "wb", buffering=0) as file:
             for part in parts:
-                _write_all(file, part.encode() if isinstance(part, str) else part)
+                _write_all(file.fileno(), part.encode() if isinstance(part, str) else part)
         os.replace(temporary, path)
     except BaseException:
         if os.path.exists(temporary):
@@ -114,7 +128,7 @@ def write(path: str, parts: Iterable[bytes | memoryview | str]) -> None:
         raise
 
 
-def _write_all(file: io.FileIO, part: bytes | memoryview) -> None:
+def _write_all(file: int, part: bytes | memoryview) -> None:
     view = memoryview(part)
     while len(view):
-        view = view[file.write(view) :]
+        view = view[os.write(file, view) :]

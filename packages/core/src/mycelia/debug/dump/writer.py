@@ -14,13 +14,18 @@ from typing import Any, NamedTuple
 
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.dump.step_folder import StepFolder
 from mycelia.debug.statistics import Statistics, array_of, statistics
 from mycelia.engine.base import config, log
+from mycelia.engine.base.dtypes import DType
 from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
 from mycelia.engine.tensors.tensor import Tensor
 
 PARAMETER = "Parameter"
+
+#: Where and how the elements of a tensor lie: the same for tensors that share their memory.
+Content = tuple[int, DType, tuple[int, ...], tuple[int, ...]]
 
 
 class Record(NamedTuple):
@@ -39,7 +44,7 @@ class Step:
 
     def __init__(self, of: Watched, iteration: int) -> None:
         self.of, self.iteration = of, iteration
-        self.folder = ""  # once it is made
+        self.folder: StepFolder | None = None  # once there is something to write
         self.records: list[Record] = []  # kept until it shows whether they are written
         self.rows: list[list[str]] = []
         self.operators: list[Operator] = []  # whose tensors are written
@@ -68,41 +73,55 @@ class Writer:
             log.logger(__name__).warning(text, self.config.path, cause)
 
     def add(self, step: Step, record: Record) -> None:
-        """Write one tensor of a step.  Errors: OSError."""
+        """Take one tensor of a step to what is written.  Errors: OSError."""
         folder = step.folder or self.make_folder(step)
-        array = array_of(record.tensor)
+        tensor = record.tensor
+        array = array_of(tensor)
+        content = tensor.data_ptr(), tensor.dtype, tensor.shape, array.strides
         if self.config.saved_data != "statistic":
-            dtype = files.dtype_name(record.tensor.dtype)
-            if self.config.layout == "bin":
-                name = files.old_file_name(record.name, record.io, record.slot, record.tensor.shape, dtype)
+            dtype = files.dtype_name(tensor.dtype)
+            raw = self.config.layout == "bin"
+            if raw:
+                name = files.old_file_name(record.name, record.io, record.slot, tensor.shape, dtype)
             else:
                 name = files.file_name(record.kind, record.name, record.stamp, record.io, record.slot, dtype)
-            path = os.path.join(folder, files.fitting(folder, name))
-            files.write_array(path, array, raw=self.config.layout == "bin")
+            folder.add_array(name, array, content, tensor, raw)
         if self.config.saved_data != "tensor":
-            step.rows.append(self.row(record, array, statistics(record.tensor)))
+            step.rows.append(self.row(step, record, array, content))
 
-    def make_folder(self, step: Step) -> str:
+    def make_folder(self, step: Step) -> StepFolder:
         net, number = self.config.net_name, str(step.iteration)
         if self.config.layout == "bin":
             device = f"device_{config.get('device_id')}"
-            step.folder = os.path.join(self.config.path, net, device, f"iteration_{number}")
+            parent = os.path.join(self.config.path, net, device)
+            number = f"iteration_{number}"
         else:
-            step.folder = os.path.join(self.root, net, str(step.of.number), number)
-        os.makedirs(step.folder, exist_ok=True)
+            parent = os.path.join(self.root, net, str(step.of.number))
+        os.makedirs(parent, exist_ok=True)
+        step.folder = StepFolder(os.path.join(parent, number))
         return step.folder
 
-    def row(self, record: Record, array: Any, numbers: Statistics) -> list[str]:
+    def row(self, step: Step, record: Record, array: Any, content: Content) -> list[str]:
         shape = ",".join(map(str, record.tensor.shape))
         head = [record.kind, files.op_name(record.name), "0", "0", record.stamp, record.io, str(record.slot)]
         head += [str(array.nbytes), record.tensor.dtype.name, f"({shape})"]
-        return head + [_cell(column, numbers, array) for column in self.config.columns]
+        notes = {} if step.folder is None else step.folder.notes.get(content, {})
+        if "cells" not in notes:
+            numbers = statistics(record.tensor)
+            notes["cells"] = [_cell(column, numbers, array) for column in self.config.columns]
+        return head + notes["cells"]
 
     def finish(self, step: Step) -> None:
         """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
-        for record in step.records:
-            self.add(step, record)
-        step.records = []
+        try:
+            for record in step.records:
+                self.add(step, record)
+            if step.folder is not None:
+                self.complete(step, step.folder)
+        finally:
+            step.records = []
+            if step.folder is not None:
+                step.folder.publish()
         self.describe()
         if step.of.graph is None:
             graph_files.write_calls(self.root, step.of.number, step.calls)
@@ -110,22 +129,21 @@ class Writer:
             self.known_graphs.add(step.of.number)
             graph_files.write_graph(self.root, step.of)
             self.write_constants(step.of)
-        if step.folder:
+        if step.folder is not None:
             graph_files.note_run(self.root, step.of.number, step.iteration)
+
+    def complete(self, step: Step, folder: StepFolder) -> None:
+        """What a step's folder holds beside tensors."""
         if step.rows:
             text = io.StringIO()
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow([*_COLUMNS, *self.config.columns])
             writer.writerows(step.rows)
-            files.write(os.path.join(step.folder, "statistic.csv"), [text.getvalue()])
-        if self.config.save_kernel_args and step.folder:
+            folder.add_text("statistic.csv", text.getvalue())
+        if self.config.save_kernel_args:
             for operator in step.operators:
-                self.write_attributes(step.folder, operator)
-
-    def write_attributes(self, folder: str, operator: Operator) -> None:
-        name = files.fitting(folder, f"{operator.type}.{files.op_name(operator.name)}.json")
-        text = json.dumps(operator.attrs, default=str)
-        files.write(os.path.join(folder, name), [text])
+                name = f"{operator.type}.{files.op_name(operator.name)}.json"
+                folder.add_text(name, json.dumps(operator.attrs, default=str))
 
     def describe(self) -> None:
         """``.dump_metadata``: who wrote this, and asked by what. The version is the one of MindSpore whose
@@ -146,12 +164,14 @@ class Writer:
         found = graph_files.constants(of.graph)
         if not found or self.config.layout == "bin" or self.config.saved_data == "statistic":
             return
-        folder = os.path.join(self.root, self.config.net_name, str(of.number), "constants")
-        os.makedirs(folder, exist_ok=True)
+        parent = os.path.join(self.root, self.config.net_name, str(of.number))
+        os.makedirs(parent, exist_ok=True)
+        folder = StepFolder(os.path.join(parent, "constants"))
         for number, tensor in enumerate(found):
             dtype = files.dtype_name(tensor.dtype)
             name = files.file_name(PARAMETER, f"data-{number}", files.CLOCK.stamp(), "output", 0, dtype)
-            files.write_array(os.path.join(folder, name), array_of(tensor))
+            folder.add_array(name, array_of(tensor), owner=tensor)
+        folder.publish()
 
 
 _COLUMNS = (
