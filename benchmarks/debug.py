@@ -85,8 +85,9 @@ def step_of(make, mode):
 
 
 class Dumping:
-    """A full dump of every so many steps, into one folder for all rounds: to delete files between them would make
-    new ones slow, since ext4 looks for inodes that were not freed lately."""
+    """A full dump of every so many steps, into one folder for all rounds: to delete files between them would
+    make new ones slow, since ext4 looks for inodes that were not freed lately.
+    """
 
     def __init__(self, every, below):
         self.folder = tempfile.mkdtemp(dir=below)
@@ -128,7 +129,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=25, help="rounds of a few steps each")
     parser.add_argument("--only", default="", help="a part of the name of the networks and ways to run")
-    parser.add_argument("--folder", default=None, help="dumps go below it; default: the system's for temporary files")
+    parser.add_argument(
+        "--folder", default=None, help="dumps go below it; default: the system's for temporary files"
+    )
     options = parser.parse_args()
     dumping = Dumping(100, options.folder)
     print("| step | way | bare ms | ratio | bar |\n| --- | --- | --- | --- | --- |")

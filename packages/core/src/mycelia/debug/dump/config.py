@@ -163,7 +163,10 @@ def parse(content: Any, text: str = "") -> DumpConfig:
     for name, (usual, missing) in _WITHOUT_EFFECT.items():
         if e2e.get(name, usual) != usual:
             ignored.tell("dump_config", f"e2e_dump_settings.{name}", e2e[name], missing)
-    found = _common(common, text or json.dumps(content))
+    found = _common(common, text if text and "net_name" in common and "input_output" in common else "")
+    if not found.text:  # MindInsight opens no dump that leaves these out
+        said = {**common, "net_name": found.net_name, "input_output": found.input_output}
+        found = _replace(found, text=json.dumps({**content, "common_dump_settings": said}))
     if not synchronous:
         found = _replace(found, asynchronous=True)
         old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")

@@ -7,6 +7,7 @@ the machine, not the process, stops is not worth a wait for the disk in each of 
 
 from __future__ import annotations
 
+import csv
 import functools
 import io
 import os
@@ -89,6 +90,15 @@ def array_parts(array: np.ndarray, raw: bool = False) -> list[bytes | memoryview
     array = np.ascontiguousarray(array)
     parts: list[bytes | memoryview] = [] if raw else [_header(array.dtype, array.shape)]
     return [*parts, memoryview(array).cast("B")] if array.size else parts
+
+
+def write_array(folder: str, name: str, array: np.ndarray) -> None:
+    """A .npy of its own in `folder`, which appears whole.  Errors: OSError."""
+    short = fitting(name)
+    write(os.path.join(folder, short), array_parts(array))
+    if short != name:
+        with open(os.path.join(folder, MAPPING), "a", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerow([short, name])
 
 
 def write_new(folder: int, name: str, parts: Sequence[bytes | memoryview]) -> None:

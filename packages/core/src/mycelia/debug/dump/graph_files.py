@@ -9,6 +9,7 @@ from typing import Any
 
 from mycelia.debug.dump import files
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.base.wire import field
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
@@ -19,25 +20,30 @@ Call = tuple[Operator, Sequence[Tensor | None], Sequence[Tensor]]
 
 
 def write_graph(root: str, of: Watched) -> None:
-    """``graphs/ms_output_trace_code_graph_N.ir`` and ``execution_order/ms_execution_order_graph_N.csv``
-    below `root`.
+    """``graphs/ms_output_trace_code_graph_N.ir`` and ``.pb``, and
+    ``execution_order/ms_execution_order_graph_N.csv`` below `root`.
 
     Errors: OSError.
     """
+    from mycelia.debug.online import graphs
+
     assert of.graph is not None
     for folder in ("graphs", "execution_order"):
         os.makedirs(os.path.join(root, folder), exist_ok=True)
-    ir = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{of.number}.ir")
-    files.write(ir, [_Text(of).text()])
+    path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{of.number}")
+    files.write(f"{path}.ir", [_Text(of).text()])
+    write_message(path, of.number, graphs.of_graph(of))
     names = [operator.name for operator in of.operators.values()]
     write_order(root, of.number, names)
 
 
 def write_calls(root: str, number: int, calls: list[Call]) -> None:
-    """The same two files for the eager calls of a step; what fed a call is not known.
+    """The same files for the eager calls of a step; the text does not say what fed a call.
 
     Errors: OSError.
     """
+    from mycelia.debug.online import graphs
+
     os.makedirs(os.path.join(root, "graphs"), exist_ok=True)
     lines = [f"# IR entry: @eager{number}", f"subgraph @eager{number}() {{"]
     for place, (operator, inputs, outputs) in enumerate(calls):
@@ -45,9 +51,16 @@ def write_calls(root: str, number: int, calls: list[Call]) -> None:
         lines.append(f"  {made} = {operator.type}({', '.join('_' * len(inputs))}) {{}}")
         lines.append(f"      : ({_types(inputs)}) -> ({_types(outputs)})")
         lines += _origin(operator, "      ")
-    path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}.ir")
-    files.write(path, ["\n".join([*lines, "}", ""])])
+    path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}")
+    files.write(f"{path}.ir", ["\n".join([*lines, "}", ""])])
+    write_message(path, number, graphs.of_calls(number, calls, {}))
     write_order(root, number, [operator.name for operator, _, _ in calls])
+
+
+def write_message(path: str, number: int, graph: Any) -> None:
+    """`graph`, a GraphProto, in a ModelProto of version 1, by the names that MindInsight looks for."""
+    graph.name, graph.root_name = f"kernel_graph{number}", str(number)
+    files.write(f"{path}.pb", [field(1, 1) + field(4, graph.SerializeToString())])
 
 
 def write_order(root: str, number: int, names: list[str]) -> None:

@@ -1,8 +1,8 @@
-"""The folder of one step, which appears whole: what belongs into it is collected, written in one go into a hidden
-folder beside it, and renamed.
+"""The folder of one step, which appears whole: what belongs into it is collected, written in one go into a
+hidden folder beside it, and renamed.
 
-To make a file costs more than to fill it, so of values that are the same memory only the first is a file of its
-own; the others, an operator's inputs that another made, are links to it.
+To make a file costs more than to fill it, so of values that are the same memory only the first is a file of
+its own; the others, an operator's inputs that another made, are links to it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class StepFolder:
             self.flush()
         finally:
             if self.long_names and os.path.isdir(self.hidden):
-                with open(os.path.join(self.hidden, files.MAPPING), "w", encoding="utf-8", newline="") as file:
+                with open(
+                    os.path.join(self.hidden, files.MAPPING), "w", encoding="utf-8", newline=""
+                ) as file:
                     csv.writer(file).writerows(self.long_names)
             self._show()
 

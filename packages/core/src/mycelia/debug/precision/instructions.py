@@ -65,7 +65,7 @@ class ProgramDump:
                 continue
             dtype = files.dtype_name(tensor.dtype)
             name = files.file_name(operator.type, operator.name, files.CLOCK.stamp(), "output", slot, dtype)
-            files.write_array(os.path.join(self._folder, files.fitting(self._folder, name)), array_of(tensor))
+            files.write_array(self._folder, name, array_of(tensor))
 
     @property
     def _folder(self) -> str:
