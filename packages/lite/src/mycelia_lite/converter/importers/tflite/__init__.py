@@ -16,7 +16,7 @@ import numpy as np
 
 from mycelia.capture.trace import Trace
 from mycelia_lite.converter import obstacles
-from mycelia_lite.converter.errors import Code
+from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.inputs import given_shape, parameter, require_inputs
 from mycelia_lite.converter.importers.nodes import Nodes, captured, entry_of, require_none
 from mycelia_lite.converter.importers.tflite import (
@@ -33,6 +33,7 @@ from mycelia_lite.converter.importers.tflite import (
     reductions,
     resize,
     shapes,
+    spectra,
     windows,
 )
 from mycelia_lite.converter.importers.tflite.calls import OPERATORS, Call, as_tensor
@@ -42,7 +43,7 @@ from mycelia_lite.enums import FmkType
 
 TOPICS = (
     activations, arrays, blocks, detection, elementwise, graphs, indices, products, quantized, recurrent,
-    reductions, resize, shapes, windows,
+    reductions, resize, shapes, spectra, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 
@@ -152,6 +153,10 @@ class _Model:
                 raise self.file.broken(f"nothing computes the output '{infos[index].name}'")
             values[index] = constant
         value = values[index]
+        if isinstance(value, spectra.Spectrum):
+            raise ConversionError(
+                Code.NOT_SUPPORT, f"{self.file.path}: the output '{infos[index].name}' is of complex numbers"
+            )
         return value if value is obstacles.UNKNOWN else as_tensor(value)
 
     def _graph(self, number: int, arguments: Sequence[Any], around: graphs.Surroundings) -> list[Any]:
@@ -203,7 +208,10 @@ class _Model:
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The results of a node of a known operator, with all options read."""
     entry = entry_of(call, inputs, OPERATORS)
-    result = shapes.fold(call, inputs)
+    if any(isinstance(v, spectra.Spectrum) for v in inputs):
+        result = spectra.run(call, inputs)
+    else:
+        result = shapes.fold(call, inputs)
     if result is None:
         result = quantized.run(call, entry, entry.arguments(inputs, as_tensor))
     call.all_read()
@@ -213,6 +221,8 @@ def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     if len(results) != len(call.outputs):
         raise call.fail(f"it has {len(call.outputs)} results, not {len(results)}", Code.GRAPH_FILE_ERROR)
     for value, info in zip(results, call.outputs):
+        if isinstance(value, spectra.Spectrum):
+            continue
         if not isinstance(value, np.ndarray) and not info.is_resource and value.dtype != info.dtype:
             raise call.fail(
                 f"its result '{info.name}' is declared as {info.dtype}, but is {value.dtype}",
