@@ -16,7 +16,7 @@ def mycelia_begin(compiling) -> None:
     """Called once before the first function is compiled (`compiling`), and once when the first eager operator of the process runs: for those who watch from the beginning. What it raises leaves the call, and it is asked again."""
 
 def mycelia_callbacks(model) -> None:
-    """Return callbacks that `model.train` runs in addition to the user's."""
+    """Return callbacks that `model.train` and `model.eval` run after the user's."""
 
 def mycelia_communicator(config) -> None:
     """Return a `mycelia.parallel.comm.Communicator` for the launcher and devices that `config` describes."""

@@ -118,12 +118,37 @@ def run(ctx: typer.Context, script: _Script) -> None:
 @app.command()
 def doctor(
     where: Annotated[Path, typer.Argument(exists=True, help="A script, or a folder with scripts.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="With --train: the script's arguments, behind a --.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
+    train: Annotated[
+        bool,
+        typer.Option("--train", help="Run the script, and check its training."),
+    ] = False,
+    report_to: Annotated[
+        Path | None, typer.Option("--report", help="With --train: write what other runs are compared with.")
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="The --report of the run to compare with."),
+    ] = None,
 ) -> None:
-    """Tell which names of MindSpore scripts use that are missing here, without running them."""
+    """Tell which names of MindSpore scripts use that are missing here, without running them; with --train
+    also what is wrong with data, hyper-parameters, network and precision of a training.
+    """
     from mycelia.faces.compat import doctor as doctors
 
     report = doctors.examine(where)
+    if train:
+        from mycelia.faces.compat import script as scripts
+        from mycelia.train.checks import command
+
+        if where.is_dir():
+            raise typer.BadParameter(f"{where} is a folder; --train runs a script", param_hint="where")
+        names = [f"line {f.line}: {f.name} {f.advice}".rstrip() for f in report.findings if f.is_error]
+        run = lambda: scripts.run(where, arguments or [])
+        raise typer.Exit(command.check_training(run, where, names, as_json, report_to, reference))
     doctors.show(report, as_json=as_json)
     if not report.ok:
         raise typer.Exit(1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mycelia.engine.base import ignored, log
 
 _log = log.logger(__name__)
+
+#: Called with the names of the net and of the dict without a partner, whenever values were loaded.
+listeners: list[Callable[[list[str], list[str]], None]] = []
 
 
 @ignored.arguments(remove_redundancy="a file has all its Parameters")
@@ -56,6 +59,8 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
         raise RuntimeError(_mismatch(problems, param_not_load, ckpt_not_load))
     for name, value in values.items():
         targets[name].set_data(value)
+    for listener in listeners:
+        listener(param_not_load, ckpt_not_load)
     if param_not_load:
         _log.warning(
             "For 'load_param_into_net', %d parameters in the 'net' are not loaded, because they are not in "

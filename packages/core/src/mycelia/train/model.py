@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mycelia.engine.base import config, errors, ignored, parallel_settings
+from mycelia.engine.base import config, errors, ignored, parallel_settings, plugins
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.metrics import Loss, Metric, get_metrics
@@ -201,7 +201,7 @@ class Model:
         params.dataset_sink_mode = bool(sink)
         network = self._train_network
         network.set_train(True)
-        with CallbackManager(callbacks) as callback:
+        with CallbackManager(self._with_those_of_plugins(callbacks)) as callback:
             params.list_callback = callback.callbacks
             context = RunContext(params)
             first = _first_step(train_dataset, initial_epoch, params.batch_num)
@@ -257,7 +257,7 @@ class Model:
             raise errors.value_error("Model.eval", "the model has neither loss_fn nor eval_network")
         params = self._parameters("eval", valid_dataset, 1, _size_of(valid_dataset, "Model.eval"))
         params.metrics = {}
-        with CallbackManager(callbacks) as callback:
+        with CallbackManager(self._with_those_of_plugins(callbacks)) as callback:
             params.list_callback = callback.callbacks
             return self._evaluate(valid_dataset, callback, params)
 
@@ -288,6 +288,13 @@ class Model:
         params.metrics = params.eval_results = {name: m.eval() for name, m in self._metric_fns.items()}
         callback.on_eval_end(context)
         return params.metrics
+
+    def _with_those_of_plugins(self, callbacks):
+        added = [c for found in plugins.manager().hook.mycelia_callbacks(model=self) for c in found or ()]
+        if not added:
+            return callbacks
+        own = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
+        return [*own, *added]
 
     def _update_metrics(self, outputs) -> None:
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)

@@ -93,7 +93,7 @@ def mycelia_observers(program):
 
 @hookspec
 def mycelia_callbacks(model):
-    """Return callbacks that `model.train` runs in addition to the user's."""
+    """Return callbacks that `model.train` and `model.eval` run after the user's."""
 
 
 @hookspec(firstresult=True)

@@ -1,0 +1,13 @@
+"""Checks of a training before its precision is tuned: data, processing, hyper-parameters, network, precision.
+
+They are those of MindSpore's accuracy guide, by its numbers (ds.01 ... mp.04), and what CANN's guide asks
+for beside them (ref.01 ... ref.06). Each says "found" (something is wrong), "not found", or "needs you" where
+only a person can tell, with its evidence. `collecting` watches a training, `examine` judges what was seen;
+the command is ``mycelia doctor train.py --train``.
+"""
+
+from mycelia.train.checks import data, hyper, mixed, network, reference, source  # noqa: F401  (they register)
+from mycelia.train.checks.facts import Facts, collecting
+from mycelia.train.checks.results import CHECKS, FOUND, NEEDS_YOU, NOT_FOUND, Result, examine
+
+__all__ = ["CHECKS", "FOUND", "NEEDS_YOU", "NOT_FOUND", "Facts", "Result", "collecting", "examine"]

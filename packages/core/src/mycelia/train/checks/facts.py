@@ -1,0 +1,205 @@
+"""What is seen of a training that is watched: batches, losses, Parameters, modes, overflows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mycelia.engine import observing
+from mycelia.engine.base import config, plugins
+from mycelia.engine.base.hookspecs import hookimpl
+from mycelia.engine.compile import executable
+from mycelia.engine.compile.overflow import Check, Overflow
+from mycelia.engine.ops.type_names import type_name
+from mycelia.engine.tensors.tensor import Tensor
+from mycelia.io import into_net
+from mycelia.train.callbacks.base import Callback
+from mycelia.train.callbacks.monitor import loss_value
+
+_BATCHES = 32  # of training and of evaluation that are kept
+_PRODUCTS = ("Conv2D", "MatMul", "BatchMatMul", "Dense")  # what mixed precision computes in 16 bits
+Batch = tuple[np.ndarray, ...]
+
+
+@dataclass
+class Facts:
+    """`train_batches`, `eval_batches`: the first ones; `second_epoch`: its first batch. `before`, `after`:
+    trainable Parameters by name. `outputs`: of the network in the first evaluated batch. `loads`: (names of
+    the net, names of the file) without a partner, of each checkpoint that was loaded. `products`: how many
+    convolutions and products ran, by dtype.
+    """
+
+    source: Path | None = None
+    missing_names: list[str] = field(default_factory=list)  # of MindSpore, that the script uses
+    params: Any = None  # what callbacks are told, of the last training
+    model: Any = None
+    train_batches: list[Batch] = field(default_factory=list)
+    second_epoch: Batch | None = None
+    eval_batches: list[Batch] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    before: dict[str, np.ndarray] = field(default_factory=dict)
+    after: dict[str, np.ndarray] = field(default_factory=dict)
+    not_training: set[str] = field(default_factory=set)  # Dropout, BatchNorm in evaluation mode in a step
+    still_training: set[str] = field(default_factory=set)  # in training mode while evaluated
+    overflows: list[tuple[int, Overflow]] = field(default_factory=list)
+    scales: list[float] = field(default_factory=list)  # the loss scale after each step
+    loads: list[tuple[list[str], list[str]]] = field(default_factory=list)
+    products: Counter[str] = field(default_factory=Counter)
+    rows: int = 0  # that steps were given
+
+    @property
+    def batch_size(self) -> int:
+        first = self.train_batches[0][0] if self.train_batches else np.zeros(0)
+        return int(first.shape[0]) if first.ndim else 1
+
+    def fingerprint(self) -> str:
+        """Of the values of the first training batches, in order."""
+        total = hashlib.sha256()
+        for batch in self.train_batches:
+            for column in batch:
+                total.update(
+                    f"{column.dtype}{column.shape}".encode() + np.ascontiguousarray(column).tobytes()
+                )
+        return total.hexdigest()[:16]
+
+    def row_marks(self) -> list[str]:
+        """A mark of each row of the first column of the first training batches."""
+        return [
+            hashlib.sha256(np.ascontiguousarray(row).tobytes()).hexdigest()[:16]
+            for batch in self.train_batches for row in batch[0]
+        ]  # fmt: skip
+
+    def summary(self) -> dict[str, Any]:
+        """What another run is compared with, for JSON."""
+        from mycelia.train.checks.hyper import hyper_parameters
+
+        inputs = [b[0].astype(np.float64) for b in self.train_batches if b[0].dtype.kind in "fiu"]
+        flat = np.concatenate([x.reshape(-1) for x in inputs]) if inputs else np.zeros(0)
+        return {
+            "fingerprint": self.fingerprint(),
+            "rows": self.row_marks(),
+            "columns": [[str(c.dtype), list(c.shape)] for c in self.train_batches[0]]
+            if self.train_batches else [],
+            "mean": float(flat.mean()) if flat.size else 0.0,
+            "std": float(flat.std()) if flat.size else 0.0,
+            "losses": self.losses,
+            "hyper_parameters": hyper_parameters(self),
+            "rank": config.get("rank"),
+        }  # fmt: skip
+
+
+class _Collector(Callback):
+    """Fills facts from the steps of `Model.train` and `Model.eval`."""
+
+    def __init__(self, facts: Facts, model: Any) -> None:
+        self.facts, self.model = facts, model
+        self.epoch_steps = 0
+        self.overflow = Check(lambda found: facts.overflows.append((len(facts.losses) + 1, found[0])))
+
+    def on_train_begin(self, run_context: Any) -> None:
+        facts = self.facts
+        facts.params, facts.model = run_context.original_args(), self.model
+        facts.before = _values(facts.params.network)
+        self.overflow.start()
+
+    def on_train_epoch_begin(self, run_context: Any) -> None:
+        self.epoch_steps = 0
+
+    def on_train_step_begin(self, run_context: Any) -> None:
+        facts, params = self.facts, run_context.original_args()
+        batch = _arrays(params.train_dataset_element)
+        if params.cur_epoch_num == 1 and len(facts.train_batches) < _BATCHES:
+            facts.train_batches.append(batch)
+        if params.cur_epoch_num == 2 and self.epoch_steps == 0:
+            facts.second_epoch = batch
+        self.epoch_steps += 1
+        if params.cur_epoch_num == 1:
+            facts.rows += len(batch[0]) if batch and batch[0].ndim else 1
+        facts.not_training |= _cells(params.network, training=False)
+
+    def on_train_step_end(self, run_context: Any) -> None:
+        params = run_context.original_args()
+        loss = loss_value(params.net_outputs)
+        self.facts.losses.append(float("nan") if loss is None else loss)
+        scale = getattr(params.train_network, "scale_sense", None)
+        if isinstance(scale, Tensor):
+            self.facts.scales.append(float(scale.asnumpy().reshape(-1)[0]))
+
+    def on_train_end(self, run_context: Any) -> None:
+        self.facts.after = _values(self.facts.params.network)
+
+    def on_eval_step_begin(self, run_context: Any) -> None:
+        facts, params = self.facts, run_context.original_args()
+        if len(facts.eval_batches) < _BATCHES:
+            facts.eval_batches.append(_arrays(params.eval_dataset_element))
+        facts.still_training |= _cells(params.eval_network, training=True)
+
+    def __exit__(self, *error: Any) -> None:
+        self.overflow.stop()
+
+
+def _arrays(batch: Any) -> Batch:
+    return tuple(t.asnumpy().copy() for t in batch if isinstance(t, Tensor))
+
+
+def _values(network: Any) -> dict[str, np.ndarray]:
+    return {p.name: p.asnumpy().astype(np.float32) for p in network.get_parameters()}
+
+
+def _cells(network: Any, training: bool) -> set[str]:
+    """The cells whose doing depends on the mode, and that are in this one."""
+    kinds = ("Dropout", "BatchNorm")
+    return {
+        f"{name or 'net'} ({type(cell).__name__})" for name, cell in network.cells_and_names()
+        if type(cell).__name__.startswith(kinds) and cell.training is training
+    }  # fmt: skip
+
+
+class _Products(observing.Observer):
+    """Counts eager convolutions and products by dtype."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def seen(self, run: Any, operator: Any, inputs: Any, outputs: Any) -> None:
+        if operator.type in _PRODUCTS and inputs[0] is not None:
+            self.facts.products[inputs[0].dtype.name] += 1
+
+
+def _count_compiled(facts: Facts) -> None:
+    for program in executable.live_programs():
+        for node in program.nodes:
+            for part in node.parts or (node,):
+                value = part.inputs[0] if part.inputs else None
+                if value is not None and type_name(part.op, len(value.type.shape)) in _PRODUCTS:
+                    facts.products[value.type.dtype.name] += 1
+
+
+@contextmanager
+def collecting(source: Path | None = None) -> Iterator[Facts]:
+    """Watch the trainings in this block. `source`: the script, for what is read in its text."""
+
+    class Plugin:
+        @hookimpl
+        def mycelia_callbacks(self, model: Any) -> list[Callback]:
+            return [_Collector(facts, model)]
+
+    facts, plugin = Facts(source), Plugin()
+    with ExitStack() as stack:
+        plugins.manager().register(plugin)
+        stack.callback(plugins.manager().unregister, plugin)
+        told = lambda *names: facts.loads.append(names)
+        into_net.listeners.append(told)
+        stack.callback(into_net.listeners.remove, told)
+        stack.enter_context(observing.watch_calls(_Products(facts)))
+        try:
+            yield facts
+        finally:
+            _count_compiled(facts)
