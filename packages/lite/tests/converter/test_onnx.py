@@ -264,10 +264,37 @@ def test_what_cannot_be_imported_names_node_operator_and_attribute(tmp_path, nod
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize("opset", [5, 27])
+@pytest.mark.parametrize("opset", [0, 27])
 def test_versions_that_are_not_read(tmp_path, opset):
-    with pytest.raises(ConversionError, match=f"opset {opset} is not read, only 6 to 26"):
+    with pytest.raises(ConversionError, match=f"opset {opset} is not read, only 1 to 26"):
         onnx.load(_one(tmp_path, node("Relu", "x", "y"), opset=opset), {})
+
+
+def test_operators_of_the_first_versions(tmp_path):
+    """As Caffe2 wrote them: shapes are attributes, Concat has an axis, memory is named."""
+    x, w = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32), np.float32([2, 3, 4])
+    nodes = [
+        node("Relu", "x", "r", consumed_inputs=[0]),
+        node("Mul", "r w", "m", broadcast=1, axis=1),
+        node("Concat", "x m", "c"),
+        node("Dropout", "c", "d", is_test=1, ratio=0.5),
+        node("Reshape", "d", "s", shape=[0, -1]),
+        node("Neg", "s", "y"),
+    ]
+    (found,) = answers(_one(tmp_path, *nodes, weights={"w": w}, opset=3, shape=x.shape), x)
+    expected = -np.concatenate([x, np.maximum(x, 0) * w[:, None]], 1).reshape(2, -1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    less = _one(tmp_path, node("Less", "x x", "l"), node("Not", "l", "y"), opset=1, shape=x.shape)
+    assert answers(less, x)[0].all()
+
+
+@pytest.mark.parametrize(("kind", "since"), [("Cast", 6), ("Pad", 2), ("Tile", 6)])
+def test_operators_that_were_others_are_told(tmp_path, kind, since):
+    path = _one(
+        tmp_path, node(kind, "x w x" if kind == "Tile" else "x", "y"), weights={"w": np.ones(2)}, opset=1
+    )
+    with pytest.raises(ConversionError, match=rf"\({kind}\): .*that of {since} and newer is imported"):
+        onnx.load(path, {})
 
 
 @pytest.mark.parametrize(

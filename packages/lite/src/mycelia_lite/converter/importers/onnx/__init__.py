@@ -48,6 +48,8 @@ TOPICS = (
     recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
 )  # fmt: skip
 
+#: Versions from which operators are imported that were others before.
+_SINCE = {"Cast": 6, "GlobalLpPool": 2, "LpPool": 2, "Pad": 2, "Split": 2, "Tile": 6}
 _MOST_ASSUMED = 4  # nodes whose conditions are tried both ways
 _CONTROL = {"If": control.branch, "Loop": control.loop, "Scan": control.scan}  # operators that hold graphs
 
@@ -265,7 +267,13 @@ class _Model:
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
     """The outputs of a node of a known operator, with all attributes read."""
+    if 0 < call.version < _SINCE.get(call.kind, 0):
+        raise call.fail(
+            f"it is the operator of opset {call.version}, that of {_SINCE[call.kind]} and newer is imported"
+        )
     entry = entry_of(call, inputs, OPERATORS)
+    if 0 < call.version < 6:
+        call.get("consumed_inputs")  # which named memory that may be written to
     if call.kind not in sequences.KINDS and any(isinstance(v, TensorList) for v in inputs):
         raise call.fail("a sequence of tensors where a tensor is needed")
     result = sizes.fold(call, inputs)

@@ -11,6 +11,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
+from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
@@ -103,11 +104,13 @@ def _range(call, start, limit, delta):
 
 
 @operator("Reshape", sizes=(1,))
-def _reshape(call, x, shape):
+def _reshape(call, x, shape=None):
     """0 keeps a size unless `allowzero`, one -1 stands for what is left."""
+    if shape is None and not 0 < call.version < 5:
+        raise call.fail("the shape is left out", Code.GRAPH_FILE_ERROR)
     if run_time.is_data(shape):
         return run_time.reshape(call, x, shape)
-    wanted = integers(call, shape, "shape")
+    wanted = list(call.need("shape")) if shape is None else integers(call, shape, "shape")
     given, text = shape_of(x), tuple(wanted)
     if not call.get("allowzero", 0):
         if any(is_number(n) and n == 0 and i >= len(given) for i, n in enumerate(wanted)):
@@ -210,7 +213,8 @@ def _unsqueeze(call, x, axes=None):
 @operator("Concat")
 def _concat(call, *parts):
     parts = [as_tensor(p) for p in parts]
-    axis = positive_axis(call, call.need("axis"), parts[0].ndim)
+    axis = call.get("axis", 1) if 0 < call.version < 4 else call.need("axis")
+    axis = positive_axis(call, axis, parts[0].ndim)
     return parts[0] if len(parts) == 1 else ops.concat(parts, axis)
 
 

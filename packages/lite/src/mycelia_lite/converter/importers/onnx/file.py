@@ -20,7 +20,7 @@ from mycelia.io.reading import FileBytes
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers.onnx import small
 
-OLDEST, NEWEST = 6, 26  # versions of the operators that are read
+OLDEST, NEWEST = 1, 26  # versions of the operators that are read
 _FILE = Code.GRAPH_FILE_ERROR
 
 _OTHER_DTYPES = {
