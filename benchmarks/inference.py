@@ -37,7 +37,8 @@ def source_of(case):
     return next(path for path in given if path.exists())
 
 
-def run_mycelia(threads):
+def run_mycelia(threads, **options):
+    """`options`: of jit"""
     import models
 
     models.ms.set_context(runtime_num_threads=threads)
@@ -47,7 +48,7 @@ def run_mycelia(threads):
         net = models.with_weights(models.INFERENCE[case](), weights).set_train(False)
         x = reference(case)[0]
         x = models.ms.Tensor(x.astype(np.int32) if x.dtype == np.int64 else x)
-        run = models.ms.jit(net)
+        run = models.ms.jit(net, **options)
         return checked(case, lambda: run(x), lambda y: y.asnumpy())
 
     return make

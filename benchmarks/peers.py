@@ -330,7 +330,9 @@ def processor() -> tuple[str, str]:
 
 def report(title: str, rows: list[list[str]], note: str, head: list[str], write: bool = True) -> None:
     """Print the table and put it into the results of this instruction set in place of the older one of that
-    title."""
+    title, to which --processor adds a name."""
+    if processor_name := option("--processor"):
+        title, note = f"{title}, {processor_name}", f"{note} Load before: {os.getloadavg()[2]:.1f}."
     print(f"\n{title}")
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     for row in [head, *rows]:
@@ -361,7 +363,8 @@ def option(name: str, default: str = "") -> str:
 
 def main(bench: str, tables: list[Table]) -> None:
     """Command line of a bench: --table and --case choose by a part of the name, --rounds is how often each
-    side is asked, --timeout the seconds that it may take, --no-write only prints.
+    side is asked, --timeout the seconds that it may take, --no-write only prints. --processor "EPYC of the
+    fourth generation" keeps tables of another processor, and tells how loaded the machine was.
 
     With --side NAME the process is a child that serves that side.
     """

@@ -53,6 +53,12 @@ PyObject* conv_cycles(PyObject*, PyObject* arguments) {
   return PyFloat_FromDouble(myc_cpu_conv_cycles(algorithm, sizes, channels, pads, packs));
 }
 
+PyObject* product_algorithm(PyObject*, PyObject* arguments) {
+  long long rows, columns, depth;
+  if (!PyArg_ParseTuple(arguments, "LLL", &rows, &columns, &depth)) return nullptr;
+  return PyLong_FromLong(myc_cpu_product_algorithm(rows, columns, depth));
+}
+
 PyMethodDef methods[] = {
     {"kernel_table", kernel_table, METH_NOARGS, "The kernel table as a capsule named 'mycelia.kernel_table'."},
     {"isa", isa, METH_NOARGS, "Name of the instruction-set variant in use: generic, avx2, avx512 or neon."},
@@ -63,6 +69,8 @@ PyMethodDef methods[] = {
      "Do that many rounds of multiply-adds in registers; the number of operations, for measuring the peak."},
     {"conv_cycles", conv_cycles, METH_VARARGS,
      "(algorithm, (n, height, width, depth), channels, pad, packs) -> estimated cycles, see mycelia/cpu.h."},
+    {"product_algorithm", product_algorithm, METH_VARARGS,
+     "(rows, columns, depth) -> number of the algorithm of a product with constant weights, see mycelia/cpu.h."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "CPU kernels of Mycelia.", -1, methods, nullptr, nullptr,

@@ -14,10 +14,6 @@ from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.ir.sizes import hint_of
 
 _ALGORITHMS = {"direct": 0, "winograd4": 1, "winograd6": 2}  # as mycelia/cpu.h numbers them
-PANEL = 16  # output channels computed together
-
-#: Cycles in which 64 bytes of weights, a panel's at one k, come from memory.
-STREAM = 16.0
 
 
 def run(graph: Graph) -> int:

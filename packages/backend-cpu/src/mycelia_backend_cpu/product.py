@@ -1,8 +1,6 @@
 """Whether a product with constant weights goes by Strassen's algorithm, by an estimate of its cycles.
 
-One level of it multiplies 7/8 as often, but sums quarters of the operand and of the products, reads 7/4 of
-the weights, and works on half the sizes, for which the fixed costs count twice. Estimates are cycles of one
-core; their constants were fitted to the kernels (AVX2).
+The estimate is in native/kernels/src/choice.cc; its constants were fitted to the kernels with AVX2.
 
 Only asked for with `accuracy="fast"`: columns are mixed with those half the columns away, and nothing keeps
 the errors of a large one from a small one.
@@ -21,17 +19,8 @@ from mycelia.engine.compile.passes.algorithms import choose
 from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.ir.sizes import hint_of
 from mycelia.engine.ir.types import UNKNOWN
-from mycelia_backend_cpu.convolution import PANEL, STREAM
 
-TILE_ROWS, DEPTH = 6, 512  # rows, and of k, that are multiplied at once
-TILE = 40  # cycles between two tiles of TILE_ROWS x PANEL
-PART = 300  # cycles to begin with a panel of weights, and rows that are in a block at most:
-ROWS = 72
-COMBINE = 3.75  # cycles for an element of a quarter of the result, and of the operand
-SUM = 2.5
-
-#: It rounds worse and needs more memory: so much less must be its estimate.
-CAUTION = 0.95
+_ALGORITHMS = ("plain", "strassen")  # as mycelia/cpu.h numbers them
 
 
 def run(graph: Graph) -> int:
@@ -47,20 +36,6 @@ def _algorithm_of(node: Node) -> str:
 
 def choose_product(rows: int, columns: int, depth: int, *, strict: bool) -> str:
     """ "plain" or "strassen" for `rows` x `depth` times `depth` x `columns`; sizes below 0 are not known."""
-    if strict or min(rows, columns, depth) < 2 or columns % 2 or depth % 2:
-        return "plain"
-    halved = math.ceil(rows / 2), columns // 2, depth // 2
-    fast = _strassen_cycles(*halved)
-    return "strassen" if fast < CAUTION * _plain_cycles(rows, columns, depth) else "plain"
+    from mycelia_backend_cpu import _native
 
-
-def _plain_cycles(rows: int, columns: int, depth: int) -> float:
-    # A panel and element of k takes a cycle a row, or as long as its weights need.
-    tiles = math.ceil(rows / TILE_ROWS) * math.ceil(depth / DEPTH)
-    return math.ceil(columns / PANEL) * (depth * max(rows, STREAM) + tiles * TILE)
-
-
-def _strassen_cycles(rows: int, columns: int, depth: int) -> float:
-    """Of seven products of these sizes."""
-    parts = math.ceil(columns / PANEL) * math.ceil(rows / ROWS)
-    return 7 * (_plain_cycles(rows, columns, depth) + parts * PART) + rows * (columns * COMBINE + depth * SUM)
+    return "plain" if strict else _ALGORITHMS[_native.product_algorithm(rows, columns, depth)]

@@ -31,6 +31,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   }
   auto made = std::make_shared<Stage>();
   made->number = ++made_;
+  made->plan.fast = fast_;
   made->plan.watched = watched_;
   made->plan.delegates = delegates_.empty() ? nullptr : &delegates_;
   made->plan.parallel = watched_ ? nullptr : lanes_.get();

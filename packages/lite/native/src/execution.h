@@ -114,6 +114,8 @@ class Execution {
   // Steps that run at the same time, on threads that stay the caller's; before the first plan.
   void set_lanes(std::unique_ptr<Parallel> lanes) { lanes_ = std::move(lanes); }
   void set_delegates(const std::vector<std::shared_ptr<Delegate>>& delegates) { delegates_ = delegates; }
+  // Whether plans may have large products round worse; before the first plan.
+  void set_fast(bool fast) { fast_ = fast; }
   // Whether plans from now on keep nodes apart, so that an observer can be told of each.
   void watch(bool watched) { watched_ = watched; }
   // Runs the model, whose first stage is bound. `observer`, of a watched plan, and `times` may be null.
@@ -143,7 +145,7 @@ class Execution {
   Workspace& workspace_;  // has the arenas of the stages under way
   std::unique_ptr<Parallel> lanes_;  // null: one step after the other
   std::vector<std::shared_ptr<Delegate>> delegates_;
-  bool watched_ = false;
+  bool fast_ = false, watched_ = false;
   Observer* observer_ = nullptr;
   NodeTimes* times_ = nullptr;
   std::list<std::pair<std::string, std::shared_ptr<Stage>>> stages_;  // used last: in front

@@ -78,8 +78,20 @@ Status check_config(const std::string& section, const std::string& key, const st
       return {kParameterInvalid, "[common] enable_pre_inference must be true or false, but got '" + value + "'"};
     return {};
   }
+  if (section == "common" && key == "accuracy") {
+    if (value != "normal" && value != "fast") return {kParameterInvalid, "[common] accuracy must be normal or fast, but got '" + value + "'"};
+    return {};
+  }
   return {kParameterInvalid, "[" + section + "] " + key + " is not known; there are [execution_plan] with names of nodes and [common] "
-                             "enable_pre_inference"};
+                             "accuracy and enable_pre_inference"};
+}
+
+bool is_fast(const Options& options) {
+  if (!options.config) return false;
+  const auto common = options.config->find("common");
+  if (common == options.config->end()) return false;
+  const auto accuracy = common->second.find("accuracy");
+  return accuracy != common->second.end() && accuracy->second == "fast";
 }
 
 std::vector<int32_t> cores_by_speed(int32_t affinity, const char* root) {

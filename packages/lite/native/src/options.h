@@ -47,6 +47,9 @@ struct Options {
   int32_t lanes() const { return std::min({threads, parallel ? std::max(inter_op, 2) : inter_op, kMostLanes}); }
 };
 
+// Whether the configuration lets large products round worse for fewer multiplications: [common] accuracy=fast.
+bool is_fast(const Options& options);
+
 // `[section]` lines, `key=value` lines, `#` comments.
 Status read_config(const std::string& path, Config* config);
 void set_config(std::shared_ptr<Config>* config, const std::string& section, const std::string& key, const std::string& value);

@@ -107,6 +107,7 @@ struct Plan {
   std::vector<std::shared_ptr<void>> kept;  // what steps of delegates point to
   std::string partition;  // which node is where, and why, if there are delegates
   bool resized = false;  // an input of the model has another size than the file says
+  bool fast = false;  // large products may round worse; set before planning
   bool watched = false;  // each node has steps of its own; set before planning
   std::vector<NodeRun> nodes;  // if watched or with delegates: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
@@ -148,6 +149,7 @@ class Planner {
   bool panels_are_of_first_axis(size_t i) const { return file_.tensors[node_->inputs[i]].panels == FileTensor::kColumnsFirst; }
   const Type& type(int value) const { return plan_.values[value].type; }
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
+  bool is_fast() const { return plan_.fast; }
   bool is_compact(int value) const { return plan_.values[value].stored; }  // it stands for float32, but is stored in fewer bytes
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.

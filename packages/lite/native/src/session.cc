@@ -77,6 +77,7 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   lanes_for_ = options.lanes_for;
   set_lanes();
   execution_->set_delegates(delegates_ = options.delegates);
+  execution_->set_fast(fast_ = is_fast(options));
   const ModelFile& file = source_->file;
   std::string unknown;  // all of them are told, not the first alone
   for (const FileNode& node : file.nodes) {
@@ -334,6 +335,7 @@ Status Session::replan() {
   execution_ = std::make_unique<Execution>(*source_, *workspace_);  // the old one's plans have constants that were computed of the old weights
   set_lanes();
   execution_->set_delegates(delegates_);
+  execution_->set_fast(fast_);
   source_->packs.clear();
   std::vector<std::vector<int64_t>> shapes;
   for (const Border& input : inputs_) shapes.push_back(input.type.shape);

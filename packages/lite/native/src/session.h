@@ -92,6 +92,7 @@ class Session {
   int lanes_ = 1;
   decltype(Options::lanes_for) lanes_for_ = nullptr;
   std::vector<std::shared_ptr<Delegate>> delegates_;
+  bool fast_ = false;  // large products may round worse
   const std::shared_ptr<Workspace> workspace_;
   std::unique_ptr<Execution> execution_;
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes

@@ -161,6 +161,7 @@ def test_configurations_are_checked(model_file, tmp_path):
         ("[weather]\nsun=1\n", r"\[weather\] sun is not known"),
         ("sun=1\n", r"line 1: expected \[section\]"),
         ("[common]\nenable_pre_inference=perhaps\n", "must be true or false"),
+        ("[common]\naccuracy=strict\n", "accuracy must be normal or fast, but got 'strict'"),
     ):
         (tmp_path / "bad.cfg").write_text(text)
         with pytest.raises(RuntimeError, match=reason):

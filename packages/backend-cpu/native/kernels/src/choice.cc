@@ -1,5 +1,5 @@
-// Which algorithm computes a channels-last convolution with 3x3 windows of stride 1, by an estimate of its cycles on one core.
-// Compiled once: the constants were fitted to the kernels with AVX2, weights from memory, as they come in a network.
+// Which algorithm computes a channels-last convolution with 3x3 windows of stride 1, or a product with constant weights, by an
+// estimate of its cycles on one core. Compiled once: the constants were fitted to the kernels with AVX2, weights from memory, as they come in a network.
 //
 // A measurement would choose now this, now that one where two are close: results would differ from run to run.
 #include <initializer_list>
@@ -44,7 +44,34 @@ double winograd(int64_t m, double transforms, const Image& x, int64_t channels) 
   return products + tiles * (ceil_div(x.depth, kVector) + ceil_div(channels, kVector)) * transforms;
 }
 
+constexpr int64_t kTileRows = 6, kDepth = 512;  // rows, and of k, that are multiplied at once
+constexpr double kTile = 40;                     // cycles between two tiles of kTileRows x kPanel
+constexpr double kPart = 300;                    // cycles to begin with a panel of weights, and rows that are in a block at most:
+constexpr int64_t kBlockRows = 72;
+constexpr double kCombine = 3.75, kSum = 2.5;    // cycles for an element of a quarter of the result, and of the operand
+constexpr double kCaution = 0.95;                // Strassen's product rounds worse and needs more memory: so much less it must take
+
+double plain_product(int64_t rows, int64_t columns, int64_t depth) {
+  // A panel and element of k takes a cycle a row, or as long as its weights need.
+  const double tiles = static_cast<double>(ceil_div(rows, kTileRows)) * ceil_div(depth, kDepth);
+  return ceil_div(columns, kPanel) * (depth * (rows > kStream ? rows : kStream) + tiles * kTile);
+}
+
+// One level multiplies 7/8 as often, but sums quarters of the operand and of the products, reads 7/4 of the weights, and works on
+// half the sizes, for which the fixed costs count twice.
+double strassen_product(int64_t rows, int64_t columns, int64_t depth) {
+  rows = ceil_div(rows, 2), columns /= 2, depth /= 2;
+  const double parts = static_cast<double>(ceil_div(columns, kPanel)) * ceil_div(rows, kBlockRows);
+  return 7 * (plain_product(rows, columns, depth) + parts * kPart) + rows * (columns * kCombine + depth * kSum);
+}
+
 }  // namespace
+
+extern "C" int32_t myc_cpu_product_algorithm(int64_t rows, int64_t columns, int64_t depth) {
+  if (rows < 2 || columns < 2 || depth < 2 || columns % 2 || depth % 2) return MYC_PRODUCT_PLAIN;
+  const bool pays = strassen_product(rows, columns, depth) < kCaution * plain_product(rows, columns, depth);
+  return pays ? MYC_PRODUCT_STRASSEN : MYC_PRODUCT_PLAIN;
+}
 
 extern "C" double myc_cpu_conv_cycles(int32_t algorithm, const int64_t image[4], int64_t channels, const int64_t pad[4], int32_t packs) {
   const Image x = {image[0], {image[1], image[2]}, image[3], {pad[0], pad[1], pad[2], pad[3]}};

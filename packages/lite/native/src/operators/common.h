@@ -86,6 +86,8 @@ class Weights {
   int matrix();  // the value in its own order, which is computed if they lie in panels
   // Panels of a matrix [out, in] if `transposed`, else [in, out]; of a convolution's weights [O, kh, kw, I] with `transposed`.
   int panels(bool transposed);
+  // The pack of Strassen's product of a matrix [out, in] if `transposed`, else [in, out], whose sizes are even.
+  int halves(bool transposed);
 
  private:
   Planner& planner_;

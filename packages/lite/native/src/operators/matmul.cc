@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common.h"
+#include "mycelia/cpu.h"
 
 namespace mycelia::lite {
 
@@ -21,11 +22,13 @@ int linear(Planner& p, int x, Weights& weight, bool transposed, int bias, int8_t
   if (t.rank() < 1 || t.shape.back() != depth)
     return p.fail(kInferFailed, message({text_of(t), " cannot be multiplied by ", text_of(w), transposed ? ", transposed" : ""}));
   check_bias(p, bias, outputs);
-  const int pack = weight.panels(transposed);
+  const int64_t rows = element_count(t.shape) / std::max<int64_t>(depth, 1);
+  const bool halved = p.is_fast() && myc_cpu_product_algorithm(rows, outputs, depth) == MYC_PRODUCT_STRASSEN;
+  const int pack = halved ? weight.halves(transposed) : weight.panels(transposed);
   Type out = t;
   out.shape.back() = outputs;
   const int64_t fused = fused_activation(activation);
-  const int y = p.emit("linear", {x, pack, bias, -1}, myc_linear_attrs{outputs, 0, fused < 0 ? 0 : fused}, out);
+  const int y = p.emit("linear", {x, pack, bias, -1}, myc_linear_attrs{outputs, halved ? MYC_PRODUCT_STRASSEN : MYC_PRODUCT_PLAIN, fused < 0 ? 0 : fused}, out);
   return fused < 0 ? activated(p, y, activation) : y;
 }
 

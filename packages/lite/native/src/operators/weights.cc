@@ -1,5 +1,7 @@
 // Weights of products and convolutions in the panels that kernels read: packed once, or as they lie in the file.
 #include "common.h"
+#include "kernels.h"
+#include "mycelia/cpu.h"
 
 namespace mycelia::lite {
 
@@ -24,6 +26,18 @@ int Weights::panels(bool transposed) {
   return p.once(first ? "panels^T" : "panels", weight, [&] {
     const int flat = p.view(weight, first ? std::vector<int64_t>{outputs, depth} : type_.shape);
     return p.emit_pack("linear_pack", flat, myc_linear_pack_attrs{first, 0}, Type{type_.dtype, {depth * padded(outputs)}});
+  });
+}
+
+int Weights::halves(bool transposed) {
+  Planner& p = planner_;
+  const int64_t outputs = type_.shape[transposed ? 0 : 1], depth = type_.shape[transposed ? 1 : 0];
+  const int weight = matrix();
+  if (!p.ok()) return 0;
+  ask_for_part("strassen");
+  return p.once(transposed ? "strassen^T" : "strassen", weight, [&] {
+    const Type out{type_.dtype, {7 * (depth / 2) * padded(outputs / 2)}};
+    return p.emit_pack("linear_pack", weight, myc_linear_pack_attrs{transposed, MYC_PRODUCT_STRASSEN}, out);
   });
 }
 

@@ -24,6 +24,11 @@ double myc_cpu_conv_cycles(int32_t algorithm, const int64_t image[4], int64_t ch
 /* The one with the fewest. */
 int32_t myc_cpu_conv_algorithm(const int64_t image[4], int64_t channels, const int64_t pad[4], int32_t packs);
 
+/* The algorithms of a product with packed weights, as the attribute of linear_pack and linear has them, and the one with the fewest
+ * estimated cycles for `rows` x `depth` times `depth` x `columns`. Strassen's mixes columns: who asks accepts its errors. */
+enum { MYC_PRODUCT_PLAIN = 0, MYC_PRODUCT_STRASSEN = 1 };
+int32_t myc_cpu_product_algorithm(int64_t rows, int64_t columns, int64_t depth);
+
 /* Whether rows of a 3x3 depthwise convolution with stride 2 that have `width` positions go in blocks of 4, rather than of 7. */
 int32_t myc_cpu_depthwise_is_narrow(int64_t width);
 

@@ -19,12 +19,6 @@
 #include <algorithm>
 #include <array>
 
-#ifdef MYC_WITHOUT_STRASSEN
-namespace mycelia::MYC_ISA {
-KERNEL_PART(pack_strassen)(myc_context*, const View&, int64_t, int64_t, float*) { return MYC_E_UNSUPPORTED; }
-KERNEL_PART(multiply_strassen)(myc_context*, const HalvedProduct&) { return MYC_E_UNSUPPORTED; }
-}  // namespace mycelia::MYC_ISA
-#else
 namespace mycelia::MYC_ISA {
 namespace {
 
@@ -312,5 +306,3 @@ KERNEL_PART(multiply_strassen)(myc_context* ctx, const HalvedProduct& g) {
 }
 
 }  // namespace mycelia::MYC_ISA
-
-#endif  // MYC_WITHOUT_STRASSEN

@@ -20,7 +20,7 @@ struct HalvedProduct {
 inline int64_t strassen_size(int64_t depth, int64_t columns) {
   return 7 * (depth / 2) * round_up(columns / 2, kPackedColumns);
 }
-// Parts, which MYCELIA_SMALL leaves out.
+// Parts, which a program may leave out.
 // Packs w [depth, columns] on the threads of `ctx`.
 KERNEL_PART(pack_strassen)(myc_context* ctx, const View& w, int64_t depth, int64_t columns, float* to);
 // Runs on the threads of `ctx`, from the kernel's own thread. The result does not depend on their number.
