@@ -76,10 +76,24 @@ class Facts:
             for batch in self.train_batches for row in batch[0]
         ]  # fmt: skip
 
+    def hyper_parameters(self) -> dict[str, Any]:
+        """What makes two trainings alike beside data and network."""
+        if self.params is None:
+            return {}
+        optimizer = self.params.optimizer
+        rate = getattr(optimizer, "learning_rate", None)
+        is_number = isinstance(rate, Tensor) and rate.size == 1
+        return {
+            "batch_size": self.batch_size,
+            "epochs": self.params.epoch_num,
+            "optimizer": type(optimizer).__name__,
+            "learning_rate": float(rate.asnumpy()) if is_number else type(rate).__name__,
+            "parameters": {name: list(value.shape) for name, value in self.before.items()},
+            "amp_level": getattr(self.model, "_amp_level", None),
+        }
+
     def summary(self) -> dict[str, Any]:
         """What another run is compared with, for JSON."""
-        from mycelia.train.checks.hyper import hyper_parameters
-
         inputs = [b[0].astype(np.float64) for b in self.train_batches if b[0].dtype.kind in "fiu"]
         flat = np.concatenate([x.reshape(-1) for x in inputs]) if inputs else np.zeros(0)
         return {
@@ -90,7 +104,7 @@ class Facts:
             "mean": float(flat.mean()) if flat.size else 0.0,
             "std": float(flat.std()) if flat.size else 0.0,
             "losses": self.losses,
-            "hyper_parameters": hyper_parameters(self),
+            "hyper_parameters": self.hyper_parameters(),
             "rank": config.get("rank"),
         }  # fmt: skip
 

@@ -16,24 +16,6 @@ _RATES = 10.0 ** np.arange(-6, 2, 0.5)  # of the range test
 _FALLING = 0.05  # share by which a loss that has not settled falls from one fifth to the next
 
 
-def hyper_parameters(facts: Facts) -> dict[str, Any]:
-    """What makes two trainings alike beside data and network."""
-    if facts.params is None:
-        return {}
-    optimizer = facts.params.optimizer
-    rate = getattr(optimizer, "learning_rate", None)
-    return {
-        "batch_size": facts.batch_size,
-        "epochs": facts.params.epoch_num,
-        "optimizer": type(optimizer).__name__,
-        "learning_rate": float(rate.asnumpy())
-        if isinstance(rate, Tensor) and rate.size == 1
-        else repr(type(rate)),
-        "parameters": {name: list(value.shape) for name, value in facts.before.items()},
-        "amp_level": getattr(facts.model, "_amp_level", None),
-    }
-
-
 @check("hp.01", "learning rate")
 def learning_rate(facts: Facts, reference: Any) -> Said:
     """A range test (Smith 2017): from the Parameters of the beginning a few steps with each rate."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mycelia.train.checks.facts import Facts
-from mycelia.train.checks.hyper import hyper_parameters
 from mycelia.train.checks.results import FOUND, NEEDS_YOU, NOT_FOUND, Said, check
 
 _MOMENTS = {"mean": "mean", "std": "deviation"}
@@ -53,6 +52,6 @@ def shards(facts: Facts, reference: Any) -> Said:
 def same_hyper_parameters(facts: Facts, reference: Any) -> Said:
     if reference is None:
         return _NONE
-    own, theirs = hyper_parameters(facts), reference["hyper_parameters"]
+    own, theirs = facts.hyper_parameters(), reference["hyper_parameters"]
     other = [f"{k} is {own.get(k)}, not {theirs.get(k)}" for k in own if own.get(k) != theirs.get(k)]
     return (FOUND if other else NOT_FOUND), "; ".join(other) or f"{len(own)} of them are equal"
