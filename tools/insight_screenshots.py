@@ -51,6 +51,10 @@ PAGES = {
     "texts": of("./media", "text"),
     "sounds": of("./media", "audio"),
     "graph": of(ADAM, "graph", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]),
+    "graphs": of(
+        ADAM, "graph", **{"with": "./lenet/momentum-0.01-64"}, node="Default/optimizer-Momentum",
+        open=["Default"],
+    ),
     "stages": of("./compile stages", "graph"),
     "pipeline": of(ADAM, "data-map"),
     "landscape": of("./landscape", "loss-analysis", view="surface"),

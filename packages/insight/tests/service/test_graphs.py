@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -9,6 +10,8 @@ from urllib.parse import quote
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "records"))
+from test_graph import node
 from test_service import FIXTURE, Command, until
 
 CONV = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/conv1-Conv2d/Conv2D-op0"
@@ -18,15 +21,20 @@ OWN, MINDINSIGHT = "/api/v1/runs/run1", "/v1/mindinsight"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     made = Command(tmp_path_factory.mktemp("graphs"))
-    assert made.start(FIXTURE).returncode == 0
+    base = tmp_path_factory.mktemp("runs")
+    shutil.copytree(FIXTURE, base, dirs_exist_ok=True)
+    (base / "run1" / "stages").mkdir()
+    changed = node("0", "Conv2D", CONV.rpartition("/")[0]) + node("7", "Exp", "Added", "0")
+    (base / "run1" / "stages" / "changed.pb").write_bytes(changed)
+    assert made.start(base).returncode == 0
     until(lambda: "graph" in made.get(f"{OWN}/tags")["kinds"])
     yield made
     made("stop", "--port", str(made.port))
 
 
 def test_the_own_interface(service):
-    (listed,) = service.get(f"{OWN}/graphs")["graphs"]
-    assert listed["id"] == "event-0"
+    listed = service.get(f"{OWN}/graphs")["graphs"]
+    assert [one["id"] for one in listed] == ["event-0", "stages/changed.pb"]
     view = service.get(f"{OWN}/graphs/view?graph=event-0&open=Default")
     by_name = {one["name"]: one for one in view["nodes"]}
     assert by_name["Default"]["open"] and not by_name["Gradients"]["open"]
@@ -41,6 +49,33 @@ def test_the_own_interface(service):
     assert service.refused(f"{OWN}/graphs/node?name=none")[0] == 404
     assert service.refused(f"{OWN}/graphs/view?graph=../x.pb")[0] == 404
     assert service.refused(f"{OWN}/graphs/search")[0] == 400
+
+
+def test_two_graphs_as_one(service):
+    asked = f"{OWN}/graphs/difference"
+    alike = service.get(f"{asked}/view?other_run=run1&open=Default")
+    assert alike["difference"]["same"] == alike["leaves"] and {one["side"] for one in alike["edges"]} == {
+        "both"
+    }
+    assert service.get(f"{asked}/nodes?other_run=run1") == {"total": 0, "nodes": []}
+    both = f"other_run=run1&other={quote('stages/changed.pb')}"
+    view = service.get(f"{asked}/view?{both}")
+    by_name = {one["name"]: one["difference"] for one in view["nodes"]}
+    assert by_name["Added"] == {"same": 0, "changed": 0, "left": 0, "right": 1}
+    assert by_name["Gradients"]["left"] > 20 and view["difference"]["left"] > 60
+    listed = service.get(f"{asked}/nodes?{both}&limit=1000")["nodes"]
+    (added,) = [one for one in listed if one["state"] == "right"]
+    assert (added["name"], added["type"], added["path"]) == ("Added/Exp-op7", "Exp", ["Added"])
+    info = service.get(f"{asked}/node?{both}&name={quote(CONV)}")
+    assert info["difference"]["changed"] == 1 and {one["what"] for one in info["changes"]} >= {
+        "output",
+        "inputs",
+    }
+    assert service.get(f"{asked}/search?{both}&text=exp-op7")["nodes"][0]["name"] == "Added/Exp-op7"
+    assert service.refused(f"{asked}/view")[0] == 400
+    assert service.refused(f"{asked}/view?other_run=none")[0] == 404
+    assert service.refused(f"{asked}/view?other_run=run1&other=none")[0] == 404
+    assert service.refused(f"{asked}/node?other_run=run1&name=none")[0] == 404
 
 
 def test_the_interface_of_mindinsight(service):

@@ -14,6 +14,10 @@ export interface Typed {
 
 export type NodeKind = "scope" | "aggregation" | "part" | "operator" | "parameter" | "constant" | "output";
 
+// Of two graphs as one: how many of a node's leaves are alike in both, differ, or are only on the left or the right.
+export type State = "same" | "changed" | "left" | "right";
+export type Counts = Record<State, number>;
+
 export interface GraphNode extends Typed {
   id: number;
   parent: number;
@@ -24,6 +28,7 @@ export interface GraphNode extends Typed {
   leaves: number;
   open: boolean;
   dynamic?: boolean;
+  difference?: Counts;
 }
 
 export interface GraphEdge extends Typed {
@@ -31,6 +36,7 @@ export interface GraphEdge extends Typed {
   to: number;
   count: number;
   control: boolean;
+  side?: "both" | "left" | "right";
 }
 
 export interface View {
@@ -38,6 +44,7 @@ export interface View {
   leaves: number;
   nodes: GraphNode[];
   edges: GraphEdge[];
+  difference?: Counts;
 }
 
 export interface End extends Typed {
@@ -53,6 +60,7 @@ export interface NodeInfo extends GraphNode {
   source: string;
   inputs: End[];
   outputs: End[];
+  changes?: { what: string; left: string; right: string }[];
 }
 
 export interface Match {
@@ -67,10 +75,34 @@ export interface Match {
 export type Stage = { op_type?: string; children: Stage[]; [parameter: string]: unknown };
 
 export const graphs = async (run: string) => (await get<{ graphs: GraphRow[] }>(`${of(run)}/graphs`)).graphs;
+
+// A second graph, that the first one is compared with.
+export interface Second {
+  run: string;
+  graph: string;
+}
+
+const asked = (run: string, what: string, graph: string, forward: boolean, second?: Second) =>
+  [`${of(run)}/graphs/${second ? "difference/" : ""}${what}`, { graph, forward: String(forward), ...(second && { other_run: second.run, other: second.graph }) }] as const;
+
 // `forward`: without gradients and the optimizer.
-export const view = (run: string, graph: string, forward: boolean, open: string[]) => get<View>(`${of(run)}/graphs/view`, { graph, forward: String(forward), open });
-export const node = (run: string, graph: string, forward: boolean, name: string) => get<NodeInfo>(`${of(run)}/graphs/node`, { graph, forward: String(forward), name });
-export const search = (run: string, graph: string, forward: boolean, text: string) => get<{ total: number; nodes: Match[] }>(`${of(run)}/graphs/search`, { graph, forward: String(forward), text, limit: 200 });
+export function view(run: string, graph: string, forward: boolean, open: string[], second?: Second): Promise<View> {
+  const [path, query] = asked(run, "view", graph, forward, second);
+  return get<View>(path, { ...query, open });
+}
+export function node(run: string, graph: string, forward: boolean, name: string, second?: Second): Promise<NodeInfo> {
+  const [path, query] = asked(run, "node", graph, forward, second);
+  return get<NodeInfo>(path, { ...query, name });
+}
+export function search(run: string, graph: string, forward: boolean, text: string, second?: Second): Promise<{ total: number; nodes: Match[] }> {
+  const [path, query] = asked(run, "search", graph, forward, second);
+  return get<{ total: number; nodes: Match[] }>(path, { ...query, text, limit: 200 });
+}
+// Nodes that two graphs do not have alike.
+export function differing(run: string, graph: string, forward: boolean, second: Second): Promise<{ total: number; nodes: (Match & { state: State })[] }> {
+  const [path, query] = asked(run, "nodes", graph, forward, second);
+  return get<{ total: number; nodes: (Match & { state: State })[] }>(path, query);
+}
 export const pipelines = async (run: string) => (await get<{ pipelines: { graph: Stage }[] }>(`${of(run)}/pipelines`)).pipelines;
 
 export const typeText = (one: Typed) => (one.dtype ?? "") + (one.shape ? `[${one.shape.map((n) => (n < 0 ? "?" : n)).join(", ")}]` : "");

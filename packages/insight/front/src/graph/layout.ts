@@ -1,6 +1,7 @@
 // Places of nodes and ways of edges, computed by ELK in a worker.
 import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
 import worker from "elkjs/lib/elk-worker.min.js?url";
+import { labelOf } from "./difference";
 import { typeText, type GraphEdge, type GraphNode, type View } from "../api/graphs";
 
 export interface Box {
@@ -34,8 +35,14 @@ const elk = new ELK({ workerFactory: () => new Worker(worker) });
 
 export const short = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
 
+// What stands in a node.
+export function written(node: GraphNode): string {
+  const whole = labelOf(node);
+  return whole === node.label ? short(whole) : whole.replace(node.label, short(node.label));
+}
+
 function sized(node: GraphNode): { width: number; height: number } {
-  const letters = [...short(node.label)].reduce((sum, one) => sum + (one.charCodeAt(0) > 0x2e80 ? 2 : 1), 0);
+  const letters = [...written(node)].reduce((sum, one) => sum + (one.charCodeAt(0) > 0x2e80 ? 2 : 1), 0);
   if (node.kind === "constant") return { width: Math.max(16, letters * 5.6), height: 26 };
   return { width: Math.max(56, letters * 7 + 26), height: node.kind === "scope" || node.kind === "part" ? 36 : 30 };
 }
@@ -44,7 +51,7 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
   const children = new Map<number, GraphNode[]>();
   for (const node of view.nodes) children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
   const withLabels = view.edges.length <= MOST_LABELS;
-  const labelOf = (edge: GraphEdge) => (edge.control ? "" : edge.count > 1 ? tensors(edge.count) : typeText(edge));
+  const textOf = (edge: GraphEdge) => (edge.control ? "" : edge.count > 1 ? tensors(edge.count) : typeText(edge));
   const made = (node: GraphNode): ElkNode =>
     node.open
       ? { id: String(node.id), children: (children.get(node.id) ?? []).map(made), layoutOptions: { "elk.padding": "[top=34,left=14,bottom=14,right=14]", "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${sized(node).width},50)` } }
@@ -68,7 +75,7 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
       id: `e${i}`,
       sources: [String(edge.from)],
       targets: [String(edge.to)],
-      labels: withLabels && labelOf(edge) ? [{ text: brief(labelOf(edge)), width: brief(labelOf(edge)).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
+      labels: withLabels && textOf(edge) ? [{ text: brief(textOf(edge)), width: brief(textOf(edge)).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
     })),
   };
   const found: ElkNode = await elk.layout(asked);
@@ -90,7 +97,7 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
     return {
       edge,
       d: points.map((p, i) => `${i ? "L" : "M"}${p.x.toFixed(1)} ${p.y.toFixed(1)}`).join(""),
-      label: labelOf(edge),
+      label: textOf(edge),
       x: label ? label.x! + label.width! / 2 : middle.x,
       y: label ? label.y! + label.height! / 2 : middle.y,
     };

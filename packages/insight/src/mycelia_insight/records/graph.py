@@ -68,10 +68,13 @@ class Branch:
 
 
 class ScopeGraph:
-    """A graph below its root scope, branch 0."""
+    """A graph below its root scope, branch 0.
 
-    def __init__(self, name: str, leaves: list[Leaf]):
-        self.name, self.leaves = name, leaves
+    sides: of each input of each leaf, for two graphs as one: 1 the first has it, 2 the second, 3 both.
+    """
+
+    def __init__(self, name: str, leaves: list[Leaf], sides: np.ndarray | None = None):
+        self.name, self.leaves, self.sides = name, leaves, sides
         self.branches: list[Branch] = [Branch("", name, "scope", "scope", -1)]
         self.branch_of_leaf = np.zeros(len(leaves), np.int64)
         self._plant()
@@ -165,7 +168,8 @@ class ScopeGraph:
         return one
 
     def _number(self) -> None:
-        self._order = np.zeros(len(self.leaves), np.int64)  # place -> leaf
+        #: The leaf at each place of the tree.
+        self.order = np.zeros(len(self.leaves), np.int64)
         self._place = np.zeros(len(self.leaves), np.int64)  # leaf -> place
         place, stack = 0, [(0, False)]
         while stack:
@@ -177,7 +181,7 @@ class ScopeGraph:
             branch.begin = place
             if number in self._leaf_of:
                 leaf = self._leaf_of[number]
-                self._order[place], self._place[leaf] = leaf, place
+                self.order[place], self._place[leaf] = leaf, place
                 self.branch_of_leaf[leaf] = number
                 place += 1
                 branch.end = place
@@ -194,6 +198,10 @@ class ScopeGraph:
         at = self._leaf_of.get(number)
         return None if at is None else self.leaves[at]
 
+    def leaf_number(self, number: int) -> int | None:
+        """Which of the leaves a branch is."""
+        return self._leaf_of.get(number)
+
     def path(self, number: int) -> list[str]:
         """Names of what a branch lies in, the outermost first, without the root."""
         names = []
@@ -205,7 +213,8 @@ class ScopeGraph:
         """(branches that are seen, in the order of the tree; edges between those that are not open).
 
         An edge has the numbers of its ends, how many it stands for, whether all of them only decide the
-        order, and one of its sources. An open branch whose scopes are not open is not seen.
+        order, one of its sources, and which of two graphs have one of them (`sides`, 3 without two). An open
+        branch whose scopes are not open is not seen.
         """
         wanted = {number for name in opened if (number := self._by_name.get(name)) is not None} | {0}
         seen, shown, stack = [], np.zeros(len(self.leaves), np.int64), [0]
@@ -217,7 +226,7 @@ class ScopeGraph:
             if number in wanted and branch.children:
                 stack += reversed(branch.children)
             else:
-                shown[self._order[branch.begin : branch.end]] = number
+                shown[self.order[branch.begin : branch.end]] = number
         return seen, self._between(shown)
 
     def _between(self, shown: np.ndarray) -> list[dict]:
@@ -229,12 +238,16 @@ class ScopeGraph:
             ends[outer], axis=0, return_index=True, return_inverse=True, return_counts=True
         )
         data = np.bincount(which.reshape(-1), weights=~self._control[outer], minlength=len(pairs))
+        sides = np.full(len(pairs), 3 if self.sides is None else 0, np.int64)
+        if self.sides is not None:
+            np.bitwise_or.at(sides, which.reshape(-1), self.sides[outer])
         return [
-            {"from": int(a), "to": int(b), "count": int(count), "control": not some, "leaf": int(leaf)}
-            for (a, b), count, some, leaf in zip(
-                pairs, counts, data, self._sources[outer[first]], strict=True
+            {"from": int(a), "to": int(b), "count": int(count), "control": not some, "leaf": int(leaf),
+             "sides": int(side)}
+            for (a, b), count, some, leaf, side in zip(
+                pairs, counts, data, self._sources[outer[first]], sides, strict=True
             )
-        ]
+        ]  # fmt: skip
 
     def neighbours(self, number: int, most: int = 1000) -> tuple[list[End], list[End]]:
         """(leaves that a branch takes from, leaves that take from it)."""

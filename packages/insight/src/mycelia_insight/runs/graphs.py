@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mycelia_insight.records.forward_graph import forward_graph
 from mycelia_insight.records.graph import ScopeGraph
+from mycelia_insight.records.graph_difference import GraphDifference
 from mycelia_insight.records.graph_files import of_ir, of_mindspore, of_tensorboard
 from mycelia_insight.records.lineage import dataset_graph
 from mycelia_insight.runs.discovery import event_file
@@ -19,6 +20,7 @@ from mycelia_insight.runs.kinds import Dialect, Kind
 from mycelia_insight.runs.run import Run
 
 _KEPT = 4  # graphs that stay decoded
+_KEPT_DIFFERENCES = 2  # with both of their graphs
 _LARGEST = 1 << 30  # bytes of a file of a graph
 _MOST_FILES = 1000  # of a run
 
@@ -64,6 +66,28 @@ class Graphs:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
+
+
+class Differences:
+    """Comparisons of two decoded graphs, the last ones asked for."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int], tuple[ScopeGraph, ScopeGraph, GraphDifference]] = (
+            OrderedDict()
+        )
+        self._lock = threading.Lock()
+
+    def get(self, left: ScopeGraph, right: ScopeGraph) -> GraphDifference:
+        """What the two have together."""
+        key = (id(left), id(right))  # of graphs that are kept with it, so that no other one has the number
+        with self._lock:
+            if key not in self._kept:
+                with _uncollected():
+                    self._kept[key] = (left, right, GraphDifference(left, right))
+                while len(self._kept) > _KEPT_DIFFERENCES:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key][2]
 
 
 def sources(run: Run) -> list[GraphSource]:

@@ -1,4 +1,4 @@
-"""The interface of pages and of programs: `/api/v1`. One module a topic, each with `add(table, library)`."""
+"""The interface of pages and of programs: `/api/v1`. One module a topic, each with `add`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 
+from mycelia_insight.runs.graphs import Graphs
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.api import (
     debugger,
     embeddings,
     files,
+    graph_differences,
     graphs,
     histograms,
     landscapes,
@@ -27,7 +29,7 @@ from mycelia_insight.service.endpoints import Table
 from mycelia_insight.service.extensions import Extensions
 
 _TOPICS = (
-    lineages, runs, scalars, files, histograms, tensors, texts, graphs, embeddings, landscapes, manage,
+    lineages, runs, scalars, files, histograms, tensors, texts, embeddings, landscapes, manage,
 )  # fmt: skip
 
 
@@ -42,6 +44,9 @@ def routes(
         """This document."""
         return table.document()
 
+    decoded = Graphs()
+    graphs.add(table, library, decoded)
+    graph_differences.add(table, library, decoded)
     for topic in _TOPICS:
         topic.add(table, library)
     if debugging is not None:

@@ -13,14 +13,16 @@ from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
 _GRAPH = Parameter("graph", str, "id of a graph, as the list has it; the last of the event files", "")
 _FORWARD = Parameter("forward", bool, "whether gradients and the optimizer are left out", False)
+#: What names a graph.
+WHICH = (RUN, _GRAPH, _FORWARD)
+_SIDES = {1: "left", 2: "right", 3: "both"}  # which of two graphs have an edge
 
 
-def add(table: Table, library: Library) -> None:
+def add(table: Table, library: Library, graphs: Graphs) -> None:
     """Add the endpoints to `table`."""
-    graphs = Graphs()
 
     def graph_of(name: str, id: str, forward: bool) -> ScopeGraph:
-        return _found(graphs, run_of(library, name), id, forward)
+        return found(graphs, run_of(library, name), id, forward)
 
     @table.get("/runs/{run:path}/graphs", RUN)
     def graph_list(_request: Request, run: str) -> dict:
@@ -33,9 +35,7 @@ def add(table: Table, library: Library) -> None:
 
     @table.get(
         "/runs/{run:path}/graphs/view",
-        RUN,
-        _GRAPH,
-        _FORWARD,
+        *WHICH,
         Parameter("open", str, "names of scopes that are open", [], many=True),
     )
     def graph_view(_request: Request, run: str, graph: str, forward: bool, open: list[str]) -> dict:
@@ -48,9 +48,7 @@ def add(table: Table, library: Library) -> None:
 
     @table.get(
         "/runs/{run:path}/graphs/search",
-        RUN,
-        _GRAPH,
-        _FORWARD,
+        *WHICH,
         Parameter("text", str, "part of a name, whatever the case"),
         Parameter("limit", int, "the most nodes that are given", 1000, 1, 1000),
     )
@@ -58,7 +56,7 @@ def add(table: Table, library: Library) -> None:
         """Nodes and scopes whose names have a text in them, with the scopes that they lie in."""
         return matching(graph_of(run, graph, forward), text, limit)
 
-    @table.get("/runs/{run:path}/graphs/node", RUN, _GRAPH, _FORWARD, Parameter("name", str, "a name"))
+    @table.get("/runs/{run:path}/graphs/node", *WHICH, Parameter("name", str, "a name"))
     def graph_node(_request: Request, run: str, graph: str, forward: bool, name: str) -> dict:
         """A node or scope: attributes, what it takes and who takes from it, 1000 of each at most."""
         return described(graph_of(run, graph, forward), name)
@@ -82,6 +80,7 @@ def seen(graph: ScopeGraph, opened: list[str]) -> dict:
         "nodes": [_node(graph, number, number in parents) for number in numbers],
         "edges": [
             {"from": edge["from"], "to": edge["to"], "count": edge["count"], "control": edge["control"],
+             **({} if graph.sides is None else {"side": _SIDES[edge["sides"]]}),
              **(_type(graph.leaves[edge["leaf"]]) if edge["count"] == 1 else {})}
             for edge in edges
         ],
@@ -93,7 +92,7 @@ def matching(graph: ScopeGraph, text: str, limit: int) -> dict:
     numbers, total = graph.search(text, limit)
     return {
         "total": total,
-        "nodes": [{**_named(graph, number), "path": graph.path(number)} for number in numbers],
+        "nodes": [{**named(graph, number), "path": graph.path(number)} for number in numbers],
     }
 
 
@@ -115,14 +114,15 @@ def described(graph: ScopeGraph, name: str) -> dict:
     }
 
 
-def _found(graphs: Graphs, run: Run, id: str, forward: bool) -> ScopeGraph:
+def found(graphs: Graphs, run: Run, id: str, forward: bool) -> ScopeGraph:
+    """The graph that a request names.  Errors: RequestError (400 if it cannot be read, 404)."""
     try:
-        found = graphs.get(run, id, forward)
+        graph = graphs.get(run, id, forward)
     except (ValueError, OSError) as error:
         raise RequestError(400, f"graph {id[:200]!r} cannot be read: {error}") from error
-    if found is None:
+    if graph is None:
         raise RequestError(404, f"run {run.id!r} has no graph {id[:200]!r}")
-    return found
+    return graph
 
 
 def _type(leaf: Leaf) -> dict:
@@ -130,7 +130,8 @@ def _type(leaf: Leaf) -> dict:
     return {"dtype": dtype, "shape": shape}
 
 
-def _named(graph: ScopeGraph, number: int) -> dict:
+def named(graph: ScopeGraph, number: int) -> dict:
+    """What a branch is called."""
     branch = graph.branches[number]
     return {"name": branch.name, "label": branch.label, "kind": branch.kind, "type": branch.type}
 
@@ -140,7 +141,7 @@ def _node(graph: ScopeGraph, number: int, is_open: bool) -> dict:
     return {
         "id": number,
         "parent": branch.parent,
-        **_named(graph, number),
+        **named(graph, number),
         "leaves": branch.end - branch.begin,
         "open": is_open,
         **(_type(leaf) | {"dynamic": leaf.is_dynamic} if leaf else {}),
