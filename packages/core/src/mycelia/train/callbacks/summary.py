@@ -192,7 +192,7 @@ class SummaryCollector(Callback):
         return self
 
     def __exit__(self, *err):
-        self._record.close()
+        self._record.close(err[0] if err else None)
 
     # ---- events --------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import sys
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
 from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
+from mycelia.train.summary.alive import AliveFile
 from mycelia.train.summary.events import EventFile, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS, Message
@@ -128,9 +130,10 @@ class SummaryRecord:
             twin = os.path.join(directory, event_file_name(file_prefix, file_suffix, seconds, "tfevents"))
             first = double(1, time.time()) + tensorboard_messages.VERSION
             self._twin = EventFile(twin, max_file_size, raise_exception, first)
+        self._alive = AliveFile(directory)
         SummaryRecord.count += 1
         summary_sink.active.append(self)
-        atexit.register(self.close)
+        atexit.register(self._end)
 
     def __enter__(self) -> SummaryRecord:
         if self._closed:
@@ -138,7 +141,7 @@ class SummaryRecord:
         return self
 
     def __exit__(self, *err) -> None:
-        self.close()
+        self.close(err[0] if err else None)
 
     @property
     def log_dir(self) -> str:
@@ -304,20 +307,30 @@ class SummaryRecord:
         for file in self._files():
             file.flush()
 
-    def close(self) -> None:
-        """Close the files. A second call does nothing."""
+    def close(self, error: type[BaseException] | None = None) -> None:
+        """Close the files. A second call does nothing.
+
+        `error`: what ended the training, so that the run counts as failed.
+        """
         if self._closed:
             return
         self._closed = True
         SummaryRecord.count -= 1
         if self in summary_sink.active:
             summary_sink.active.remove(self)
-        atexit.unregister(self.close)
+        atexit.unregister(self._end)
         if self._twin is not None and self._setup:
             made = tensorboard_messages.hyperparameters(self._setup, self._seconds)
             self._twin.write(double(1, time.time()) + field(5, b"".join(made)))
         for file in self._files():
             file.close()
+        failed = error is not None and issubclass(error, Exception)  # who interrupts it wants its end
+        self._alive.close(error.__name__ if failed else None)
+
+    def _end(self) -> None:
+        """At the end of the process: an error that nobody caught has ended the training, if there is one."""
+        is_interactive = hasattr(sys, "ps1")  # there it may be an error of long ago
+        self.close(None if is_interactive else getattr(sys, "last_type", None))
 
     def _files(self) -> list[EventFile]:
         return [file for file in (self._events, self._lineage, self._twin) if file is not None]
