@@ -58,10 +58,13 @@ int Planner::imported(const Plan& before, int value) {
 bool Planner::enter(Item* item) {
   if (node_->loops) return loop(std::move(*item)), true;
   int taken = 0;
-  if (node_->branches.size() == 2) {
-    const std::vector<int64_t> condition = integers(input(0), "the condition");
+  if (node_->by_number || node_->branches.size() == 2) {
+    const std::vector<int64_t> condition = integers(input(0), node_->by_number ? "the number of the branch" : "the condition");
+    const int64_t count = static_cast<int64_t>(node_->branches.size());
     if (ok() && condition.size() != 1) fail(kOperatorAttribute, "the condition is " + text_of(type(input(0))));
-    if (ok()) taken = condition[0] ? 0 : 1;
+    if (ok() && node_->by_number && (condition[0] < -count || condition[0] >= count))
+      fail(kOperatorAttribute, message({"branch ", condition[0], " of ", count}));
+    if (ok()) taken = static_cast<int>(!node_->by_number ? !condition[0] : condition[0] + (condition[0] < 0 ? count : 0));
   }
   if (!ok()) return false;
   call(std::move(*item), taken);

@@ -13,7 +13,7 @@ using namespace schema;
 // Whether it calls a subgraph, or prepares that.
 bool is_call(const FileNode& node) {
   if (node.kind == kOp_Custom) return node.attributes.text(kCustom_type) == "Loop";
-  return node.kind == kOp_PartialFusion || node.kind == kOp_Switch || node.kind == kOp_Call;
+  return node.kind == kOp_PartialFusion || node.kind == kOp_Switch || node.kind == kOp_SwitchLayer || node.kind == kOp_Call;
 }
 
 Status check_order(const ModelFile& file) {

@@ -47,11 +47,12 @@ struct FileNode {
   uint8_t kind = 0;  // tag of the union of primitives
   Table attributes;
   std::vector<uint32_t> inputs, outputs;
-  // Call: one branch, or those for a true and a false condition, which is input 0 then; all their inputs are inputs of the
-  // node. Custom of type Loop: the body; inputs are the number of runs, the condition, `carried` values, and what stays.
+  // Call: one branch, or those for a true and a false condition, or by number; what chooses is input 0 then. All their inputs
+  // are inputs of the node. Custom of type Loop: the body; inputs are the number of runs, the condition, `carried` values, and what stays.
   std::vector<FileBranch> branches;
   bool widens = false;  // the weights that it reads are integers with scales
   bool loops = false;
+  bool by_number = false;  // input 0 is the number of the branch
   int carried = 0;
 };
 

@@ -1,4 +1,4 @@
-// Subgraphs that nodes call: by PartialFusion, Switch and Call, or as the body of a loop.
+// Subgraphs that nodes call: by PartialFusion, Switch, SwitchLayer and Call, or as the body of a loop.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -13,10 +13,11 @@ namespace {
 
 using namespace schema;
 
-// What the output of a PartialFusion or Switch stands for.
+// What the output of a PartialFusion, Switch or SwitchLayer stands for.
 struct Function {
   std::vector<uint32_t> condition;  // one tensor, or none
   std::vector<FileBranch> branches;
+  bool by_number = false;
 };
 
 struct GraphReader {
@@ -25,30 +26,32 @@ struct GraphReader {
 
   // `node` as it runs; `prepares` if it only makes a function that others call.
   Status resolve(FileNode* node, bool* prepares) {
-    *prepares = node->kind == kOp_PartialFusion || node->kind == kOp_Switch;
+    *prepares = node->kind == kOp_PartialFusion || node->kind == kOp_Switch || node->kind == kOp_SwitchLayer;
     const std::string which = "node '" + std::string(node->name) + "' (" + name_of_operator(node->kind) + ")";
     if (node->kind == kOp_PartialFusion) {
       const int64_t graph = node->attributes.get<int64_t>(kPartialFusion_sub_graph_index);
       if (graph < 0 || graph >= static_cast<int64_t>(file.graphs.size()) || node->outputs.size() != 1)
         return broken(which + " stands for subgraph " + std::to_string(graph) + " of " + std::to_string(file.graphs.size()));
       functions[node->outputs[0]] = {{}, {{static_cast<int>(graph), node->inputs}}};
-    } else if (node->kind == kOp_Switch) {
-      Function both;
-      for (size_t i = 1; i < 3 && node->inputs.size() == 3; ++i) {
+    } else if (*prepares) {
+      Function some;
+      some.by_number = node->kind == kOp_SwitchLayer;
+      for (size_t i = 1; i < node->inputs.size(); ++i) {
         const auto found = functions.find(node->inputs[i]);
         if (found == functions.end() || found->second.branches.size() != 1) break;
-        both.branches.push_back(found->second.branches[0]);
+        some.branches.push_back(found->second.branches[0]);
       }
-      if (both.branches.size() != 2 || node->outputs.size() != 1)
-        return {kNotSupported, which + ": expected a condition and the subgraphs of two PartialFusions"};
-      both.condition = {node->inputs[0]};
-      functions[node->outputs[0]] = std::move(both);
+      if (some.branches.size() + 1 != node->inputs.size() || node->outputs.size() != 1 || (some.by_number ? some.branches.empty() : some.branches.size() != 2))
+        return {kNotSupported, which + (some.by_number ? ": expected a number and the subgraphs of PartialFusions" : ": expected a condition and the subgraphs of two PartialFusions")};
+      some.condition = {node->inputs[0]};
+      functions[node->outputs[0]] = std::move(some);
     } else if (node->kind == kOp_Call) {
       const auto found = node->inputs.empty() ? functions.end() : functions.find(node->inputs[0]);
-      if (found == functions.end()) return {kNotSupported, which + ": its first input is no PartialFusion or Switch of the same subgraph"};
+      if (found == functions.end()) return {kNotSupported, which + ": its first input is no PartialFusion, Switch or SwitchLayer of the same subgraph"};
       const std::vector<uint32_t> more(node->inputs.begin() + 1, node->inputs.end());
       node->inputs = found->second.condition;
       node->branches = found->second.branches;
+      node->by_number = found->second.by_number;
       for (FileBranch& branch : node->branches) {
         branch.inputs.insert(branch.inputs.end(), more.begin(), more.end());
         node->inputs.insert(node->inputs.end(), branch.inputs.begin(), branch.inputs.end());

@@ -130,6 +130,47 @@ def test_a_condition_chooses_a_subgraph(tmp_path):
         assert run(model, np.array(False), x)[0].tolist() == 4
 
 
+def by_number(file, count=3, extra=()):
+    """Call(SwitchLayer(number, PartialFusion, ...)) of x * (1 + the number)."""
+    file.tensor("n", "INT32")
+    for name in ("x", *(f"x{i}" for i in range(count))):
+        file.tensor(name, dims=[-1])
+
+    def main():
+        for i in range(count):
+            file.node("PartialFusion", ["x"], [f"part{i}"], sub_graph_index=i + 1)
+        file.node("SwitchLayer", ["n", *(f"part{i}" for i in range(count)), *extra], ["chosen"])
+        file.node("Call", ["chosen"], ["y"])
+        file.node("Abs", ["y"], ["z"])
+
+    file.graph(["n", "x"], ["z"], main)
+    for i in range(count):
+        factor = file.constant(f"factor{i}", np.float32(1 + i))
+        file.graph(
+            [f"x{i}"], [f"y{i}"], lambda i=i, f=factor: file.node("MulFusion", [f"x{i}", f], [f"y{i}"])
+        )
+    return file
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_number_chooses_a_subgraph(count, tmp_path):
+    model = by_number(File(), count).model(tmp_path / "m.ms")
+    x = np.array([1, -2, -3], np.float32)
+    for number in (0, count - 1, -1, -count, 0):
+        expected = np.abs(x) * (1 + number % count)
+        assert run(model, np.array(number, np.int32), x)[0].tolist() == expected.tolist()
+    for number in (count, -count - 1):
+        with pytest.raises(RuntimeError, match=rf"node 'y' \(Call\): branch {number} of {count}"):
+            run(model, np.array(number, np.int32), x)
+
+
+def test_a_number_chooses_among_subgraphs_alone(tmp_path):
+    with pytest.raises(
+        RuntimeError, match=r"\(SwitchLayer\): expected a number and the subgraphs of PartialFusions"
+    ):
+        by_number(File(), extra=["x"]).model(tmp_path / "m.ms")
+
+
 def test_a_loop_of_tail_calls_does_not_grow(tmp_path):
     """while x[0] < limit: x = x + 1, as subgraphs that call on: test, then body, which calls test again."""
     file = File()
