@@ -50,6 +50,7 @@ class Debugged(Observer):
         self.iteration = -1  # the latest whose values are kept
         self.done = 0  # steps that have run
         self.is_begun = False
+        self.eager: Run | None = None  # the eager calls of the present step
         self.is_running = False  # an operator of the present step has run
         self.latest = ""  # the operator that ran last
         self.local = threading.local()
@@ -109,6 +110,8 @@ class Debugged(Observer):
         with self.turn:
             values = run.notes[self] = self.steps.begin(run.iteration, run.of.number)
             self.iteration = run.iteration
+            if run.of.graph is None:
+                self.eager = run
             self.parameters.update((n, t) for n, t, is_parameter in run.named_arguments() if is_parameter)
             if run.of.graph is not None and run.of.number not in self.graphs:
                 self.tell_graph(run.of.number, graphs.of_graph(run.of))
@@ -145,16 +148,24 @@ class Debugged(Observer):
     def end(self, run: Run, error: BaseException | None) -> None:
         self.local.depth = self.depth - 1
         self.is_running = self.depth > 0
-        values = run.notes.pop(self)
-        if run.of.graph is None and error is None:
-            for name, (parameter, before) in run.parameters.items():
-                self.parameters[name] = parameter
-                self.steps.add_parameter(run.iteration, values, name, before)
-            graph = graphs.of_calls(run.of.number, values.calls.values(), values.parameters)
-            known = self.graphs.get(run.of.number)
-            if known is None or known != graph:
-                self.tell_graph(run.of.number, graph)
-                self.is_begun = True
+        with self.turn:
+            if run is self.eager:
+                self.tell_calls()
+                self.eager = None
+            del run.notes[self]
+
+    def tell_calls(self) -> None:
+        """The graph of the eager calls of the present step, if it is another than that of the step before."""
+        if self.eager is None:
+            return
+        run, values = self.eager, self.eager.notes[self]
+        for name, (parameter, before) in run.parameters.items():
+            self.parameters[name] = parameter
+            self.steps.add_parameter(run.iteration, values, name, before)
+        graph = graphs.of_calls(run.of.number, values.calls.values(), values.parameters)
+        if self.graphs.get(run.of.number) != graph:
+            self.is_begun = True
+            self.tell_graph(run.of.number, graph)
 
     def settled(self, run: Run) -> None:
         if self.depth:
@@ -195,6 +206,7 @@ class Debugged(Observer):
         """Do what the service asks for until it lets the training go on.  Errors: Lost, Terminated."""
         if self.left and not node and not reason:
             return
+        self.tell_calls()
         if reason:
             log.logger(__name__).warning("the debugger waits: %s", reason)
         failures = 0

@@ -21,7 +21,7 @@ from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
 from mycelia_insight.debugger.online.listener import Listener
-from mycelia_insight.debugger.online.training import PENDING, RUNNING, SENDING, Command, Training
+from mycelia_insight.debugger.online.training import PENDING, RECEIVED, RUNNING, SENDING, Command, Training
 from mycelia_insight.debugger.session import Session, Watch, whole_number
 from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
@@ -220,7 +220,7 @@ class OnlineSession(Session):
         self.listener.tell()
 
     def tree(self, rank: int) -> Tree:
-        return Tree((), 0) if not self.listener.trainings and rank == 0 else super().tree(rank)
+        return Tree((), 0) if rank == 0 and 0 not in self.listener.trainings else super().tree(rank)
 
     def _look(self, training: Training) -> None:
         """A training connected: it gets the watchpoints that there are."""
@@ -232,7 +232,7 @@ class OnlineSession(Session):
         if found is None:
             return {**super().state(rank), "state": PENDING}
         states = [t.state for t in self.listener.trainings.values() if not t.is_gone]
-        busy = next((s for s in (RUNNING, SENDING) if s in states), found.state)
+        busy = next((s for s in (RUNNING, SENDING, RECEIVED, PENDING) if s in states), found.state)
         told = found.metadata
         node = next((n for n, one in self.trees[rank].nodes.items() if one.name == told.cur_node), "")
         return {
@@ -253,7 +253,10 @@ class OnlineSession(Session):
         elif mode == "continue" and level == "node":
             self._waiting("5054B183", [rank])[0].go(node=name)
         elif mode == "continue":
-            self._forward(whole_number(steps if steps is not None else 1, "steps", -1, _MOST_STEPS))
+            count = whole_number(steps if steps is not None else 1, "steps", -1, _MOST_STEPS)
+            if not count:
+                raise Wrong("5054B081", "steps must be a whole number from 1 on, or -1 for all, but is 0")
+            self._forward(count)
         elif mode == "pause":
             for training in self._all("5054B184"):
                 training.pause()

@@ -126,11 +126,11 @@ class Training:
                 self.left, self.node = 0, None
 
     def take_tensors(self, found: Iterable[tuple[Any, np.ndarray | None]]) -> None:
-        """The values that it was asked for."""
+        """The values that it was asked for.  Errors: ValueError for what are none."""
+        arrays = list(found)
         with self.changed:
-            command = self.current
-        if command is not None:
-            command.found = [(message, array) for message, array in found]
+            if self.current is not None:
+                self.current.found = arrays
 
     def take_answer(self, found: Any) -> None:
         """What it says to a question."""
