@@ -73,14 +73,18 @@ class Debugged(Observer):
             return False
 
     def metadata(self, node: str = "", reason: str = "", done: bool = False) -> Any:
+        target = config.get("device_target")
         return messages.Metadata(
-            device_name=str(config.get("rank")), cur_step=self.done, backend=config.get("device_target"),
+            device_name=str(config.get("rank")), cur_step=self.done, device_target=target,
+            backend="Ascend" if target == "Ascend" else "GPU",
             cur_node=node, training_done=done, graph_num=len(self.graphs), ms_version=_VERSION,
             first_step=min(self.steps, default=-1) + 1, reason=reason,
         )  # fmt: skip
 
     def give_up(self, lost: Lost) -> None:
         """The service is gone.  Errors: Terminated, as the setting `debugger_lost` says."""
+        if self.channel.closing.is_set():
+            return
         unwatch(self)
         self.channel.close()
         stops = config.get("debugger_lost") == "stop"

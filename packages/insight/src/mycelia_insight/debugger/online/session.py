@@ -237,7 +237,8 @@ class OnlineSession(Session):
         node = next((n for n, one in self.trees[rank].nodes.items() if one.name == told.cur_node), "")
         return {
             "state": busy, "device_name": told.device_name, "ip": found.peer.rpartition(":")[0],
-            "node_name": node, "backend": told.backend, "graph_name": node.partition("/")[0],
+            "node_name": node, "backend": told.device_target or told.backend,
+            "graph_name": node.partition("/")[0],
             "debugger_version": {"ms": told.ms_version, "mi": "2.3.1"}, "training_done": found.is_done,
             "reason": told.reason, "first_step": found.first_step, "last_step": found.step,
         }  # fmt: skip
