@@ -71,6 +71,8 @@ class _Obfuscation:
             node.name = f"n{i}"
         for i, graph in enumerate(model.subGraph):
             graph.name = f"g{i}"
+        if model.fixedBy:
+            model.fixedBy = "one of its nodes"
 
     def _hide(self, count: int) -> None:
         numbers = [i for i, node in enumerate(self.model.nodes) if node.primitive is not None]
