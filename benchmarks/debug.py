@@ -1,6 +1,7 @@
 """What watching costs: steps of training, compiled and eager, watched in several ways against the step alone.
 
 usage: benchmarks/debug.py [--repeats N]
+       benchmarks/debug.py --faults     the faults planted in tests/planted_faults.py, and what the tools name
 
 A bar stands beside each ratio. All is CPU time of this process, ways interleaved, the best of the repeats.
 """
@@ -125,6 +126,25 @@ def spent(run, count):
     return (time.process_time() - start) / count
 
 
+def find_faults() -> None:
+    """A line for each planted fault and each clean training; exit code 1 if a tool names another place."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from planted_faults import clean, planted, wrong_fusion
+
+    print("| fault | tool | named | |\n| --- | --- | --- | --- |")
+    missed = 0
+    faults = [*planted(), wrong_fusion()]
+    for fault in [*faults, *clean()]:
+        folder = Path(tempfile.mkdtemp())
+        found = fault.find(folder)
+        shutil.rmtree(folder)
+        missed += found != fault.expected
+        verdict = "right" if found == fault.expected else f"expected {fault.expected or 'nothing'}"
+        print(f"| {fault.name} | {fault.tool} | {found or 'nothing'} | {verdict} |", flush=True)
+    print(f"\n{len(faults)} faults, {len(clean())} questions about clean trainings, {missed} missed")
+    sys.exit(missed > 0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=25, help="rounds of a few steps each")
@@ -132,7 +152,12 @@ def main() -> None:
     parser.add_argument(
         "--folder", default=None, help="dumps go below it; default: the system's for temporary files"
     )
+    parser.add_argument(
+        "--faults", action="store_true", help="which planted faults are found, instead of times"
+    )
     options = parser.parse_args()
+    if options.faults:
+        find_faults()
     dumping = Dumping(100, options.folder)
     print("| step | way | bare ms | ratio | bar |\n| --- | --- | --- | --- | --- |")
     for name, make, mode, count in (

@@ -7,6 +7,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
+from mycelia.engine import observing
 
 
 class Net(nn.Cell):
@@ -20,8 +21,6 @@ class Net(nn.Cell):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    from mycelia.engine import observing
-
     path = tmp_path_factory.mktemp("dump")
     net = Net()
     net.fc.weight.set_data(Tensor(np.ones((3, 4), np.float32)))
@@ -102,6 +101,40 @@ def test_statistics_are_summed_up(folder, tmp_path):
     assert {r["op_type"] for r in rows} == {"Parameter", "Dense", "ReLU", "Log"}
     text = dump.summary_statistics(rows, overflow_value=2.0, out_path=tmp_path).read_text()
     assert "beyond 2" in text.splitlines()[0] and len(text.splitlines()) == len(rows) + 1
+
+
+@pytest.mark.parametrize("iterations, born", [("0|1|2", True), ("0|2", False)])
+def test_a_weight_that_goes_bad_between_dumped_steps_is_where_it_began(tmp_path, iterations, born):
+    net = Net()
+    net.fc.weight.set_data(Tensor(np.ones((3, 4), np.float32)))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    observing.set_iteration(0)
+    try:
+        with debug.dump({"path": str(tmp_path), "iteration": iterations}):
+            for step in range(3):
+                if step == 2:
+                    net.fc.weight.set_data(net.fc.weight * np.nan)
+                net(Tensor(np.ones((2, 4), np.float32)))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    weight = next(r for r in debug.DumpAnalyzer(tmp_path).trace_nonfinite() if r["op_type"] == "Parameter")
+    # Where the step before was not dumped, an operator of it may have made that.
+    assert (weight["op_full_name"], weight["iteration"], weight["born"]) == ("fc.weight", 2, born)
+
+
+def test_an_argument_that_is_not_finite_came_from_outside(tmp_path):
+    net = Net()
+    net.fc.weight.set_data(Tensor(np.ones((3, 4), np.float32)))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    observing.set_iteration(0)
+    try:
+        with debug.dump({"path": str(tmp_path), "iteration": "0|3"}):
+            for value in (1.0, 1.0, 1.0, np.inf):
+                net(Tensor(np.full((2, 4), value, np.float32)))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    first = debug.DumpAnalyzer(tmp_path).trace_nonfinite()[0]
+    assert (first["op_full_name"], first["iteration"], first["born"]) == ("inputs0", 3, True)
 
 
 def test_graphs_can_be_exported(folder, tmp_path):

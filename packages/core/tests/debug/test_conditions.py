@@ -173,6 +173,8 @@ def test_integers_and_booleans_are_numbers():
 def test_kinds_of_nodes_are_told_by_type_and_name():
     assert is_weight("Parameter", "conv1.weight") and is_weight("Parameter", "fc.BIAS")
     assert not is_weight("Parameter", "optimizer-Momentum.fc.weight") and not is_weight("Conv2D", "a.weight")
+    assert not is_weight("Parameter", "moments.fc.weight") and not is_weight("Parameter", "moment2.a.b.bias")
+    assert is_weight("Parameter", "moments.weight") and is_weight("Parameter", "linear.fc.weight")  # layers
     assert is_gradient("MatMul", "Gradients/Default/fc/MatMul-op0")
     assert not is_gradient("Parameter", "gradients/x")
     assert is_activation("ReLU", "Default/relu/ReLU-op0")

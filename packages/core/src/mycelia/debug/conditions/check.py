@@ -7,6 +7,7 @@ error instead of a hit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -135,10 +136,17 @@ def _share(x: np.ndarray, values: Mapping[str, Any]) -> float:
     return 100.0 * np.count_nonzero(inside) / x.size
 
 
+#: States that optimizers keep of a weight by a prefix to its name, but for prefixes that layers may be called
+#: by. MindSpore's debugger takes them for weights, and warns of each Momentum that begins as zeros.
+_STATES = re.compile(
+    r"(moments?[12]?|accum(_update)?|mean_(grad|square)|exp_avg(_sq)?|vhat|step_size|(adam|lamb)_[mv])\..+\."
+)
+
+
 def is_weight(kind: str, name: str) -> bool:
     """Whether a node is a weight, by its type and full name."""
     lower = name.lower()
-    ends = lower.endswith((".weight", ".bias"))
+    ends = lower.endswith((".weight", ".bias")) and not _STATES.match(lower)
     return kind == "Parameter" and ends and "optimizer-" not in lower and "gradients/" not in lower
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from mycelia.debug.reading.folders import Dump, Record, Step, short_name
 from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
@@ -52,9 +54,18 @@ def trace_nonfinite(dump: Dump, iteration: int | None = None) -> list[NonFinite]
         first.setdefault((step.rank, step.graph), step.iteration)
     for rank, place in dump.ranks.items():
         graphs = read_graphs(place)
+        seen: dict[int, int] = {}  # graph -> its last step
+        is_clean = True  # whether all that was seen of this rank is finite
         for step in dump.steps:
             if step.rank == rank and iteration in (None, step.iteration):
-                found += _of_step(step, graphs.get(step.graph, {}), step.iteration == first[rank, step.graph])
+                before = _Before(
+                    step.iteration == first[rank, step.graph],
+                    is_clean,
+                    is_clean and seen.get(step.graph) == step.iteration - 1,
+                )
+                of_step = list(_of_step(step, graphs.get(step.graph, {}), before))
+                is_clean, seen[step.graph] = is_clean and not of_step, step.iteration
+                found += of_step
     return sorted(found, key=lambda f: f.born is not True)  # stable: order of execution within
 
 
@@ -86,9 +97,24 @@ def _operators(step: Step) -> dict[tuple[str, str], _Operator]:
     return found
 
 
-def _of_step(step: Step, nodes: dict[str, GraphNode], is_first: bool) -> Iterator[NonFinite]:
-    """`is_first`: no step of this graph was dumped before, so that what its Parameters have may come from
-    anywhere.
+class _Before(NamedTuple):
+    """What was before a step. `is_first`: no step of this graph was dumped, so that what its Parameters have
+    may come from anywhere; `is_clean`: all that was dumped is finite, so that an argument is not to blame on
+    it; `is_followed`: so is the step right before, and no operator made what a Parameter has.
+    """
+
+    is_first: bool
+    is_clean: bool
+    is_followed: bool
+
+    def came_in(self, name: str) -> bool:
+        """Whether an argument or Parameter that a step begins with was born outside of the graph."""
+        is_argument = re.fullmatch(r"inputs\d+", name) is not None
+        return self.is_first or self.is_followed or (is_argument and self.is_clean)
+
+
+def _of_step(step: Step, nodes: dict[str, GraphNode], before: _Before) -> Iterator[NonFinite]:
+    """All outputs of a step that are not finite, in order of execution.
 
     In a dump of ours Parameters come first, as they were before the step; in MindSpore's as they were after.
     """
@@ -103,7 +129,7 @@ def _of_step(step: Step, nodes: dict[str, GraphNode], is_first: bool) -> Iterato
         bad[name] = any(c for _, c in counts)
         if not bad[name]:
             continue
-        came_in = is_first and not has_begun
+        came_in = not has_begun and before.came_in(name)
         born = came_in if operator.kind == "Parameter" else _is_born(operator, node, bad)
         for record, kinds in counts:
             for kind, count in kinds.items():
