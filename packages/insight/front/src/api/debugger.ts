@@ -15,6 +15,12 @@ export interface Metadata {
   pos: string;
   enable_recheck: boolean;
   recommendation_confirmed: boolean;
+  node_name: string;
+  device_name: string;
+  backend: string;
+  // of running trainings
+  training_done?: boolean;
+  reason?: string; // why it waits, if nobody asked it to
 }
 
 export interface Device {
@@ -154,6 +160,7 @@ export interface TensorView {
 interface Place {
   sessions: string;
   limit: number;
+  online: boolean;
 }
 let place: Promise<Place> | undefined;
 const placed = () => (place ??= get<Place>("debugger").catch((error) => ((place = undefined), Promise.reject(error))));
@@ -161,7 +168,8 @@ const at = async (path: string) => `../..${(await placed()).sessions}${path}`;
 const ask = async <T>(path: string, query: Record<string, string | number> = {}) => get<T>(await at(path), query);
 const tell = async <T>(path: string, body: unknown) => send<T>("POST", await at(path), body);
 
-export const limit = async () => (await placed()).limit;
+export const ONLINE = "0"; // the session over running trainings
+export const about = () => placed();
 export const dumps = async () => (await get<{ dumps: DumpRow[] }>("debugger/dumps")).dumps;
 export const open = (dump: string) => tell<string>("", { session_type: "OFFLINE", dump_dir: dump });
 export const close = (session: string) => tell<object>(`/${session}/delete`, {});

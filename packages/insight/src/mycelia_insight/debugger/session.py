@@ -9,22 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
-
-from mycelia.debug.conditions import (
-    CATALOGUE,
-    Condition,
-    condition,
-    error_texts,
-    is_activation,
-    is_gradient,
-    is_weight,
-)
+from mycelia.debug.conditions import CATALOGUE, Condition, condition, error_texts
+from mycelia.debug.conditions.recommended import RECOMMENDED, suits
 from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
 from mycelia_insight.debugger.wrong import Wrong
 
+<<<<<<< HEAD
 #: What is offered when a session begins; numbers as MindInsight's, in one table that can be changed.
 RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
     ("weight_initialization", {"zero_percentage_ge": 100}, ""),
@@ -45,6 +37,8 @@ RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
 _ONLY_ONLINE = "a dump has no attributes of operators: this is for running trainings"
 _TARGETS = {"weight": is_weight, "gradient": is_gradient, "activation": is_activation}
 
+=======
+>>>>>>> 5b9c9970 (Insight's debugger page leads running trainings: steps, operators, on until a hit, pause, end; what is recommended to be watched stands in core)
 
 class Source(Protocol):
     """Where nodes and tensors come from."""
@@ -220,7 +214,7 @@ class Session:
             found = condition(name)
             names = [
                 n for tree in self.trees.values() for n, node in tree.nodes.items()
-                if _suits(found, node) and (not kind or node.kind.lower().removesuffix("v2") == kind)
+                if suits(found, node.kind, node.name, kind)
             ]  # fmt: skip
             if names:
                 number = max(self.watches, default=0) + 1
@@ -270,7 +264,9 @@ class Session:
             return any(name == n or name.startswith(f"{n}/") or node.name == n for n in nodes)
 
         tree = self.tree(rank)
-        return [n for n, node in tree.nodes.items() if _suits(wanted, node) and is_ticked(n, node)]
+        return [
+            n for n, node in tree.nodes.items() if suits(wanted, node.kind, node.name) and is_ticked(n, node)
+        ]
 
     def tree(self, rank: int) -> Tree:
         """Errors: Wrong."""
@@ -320,11 +316,6 @@ class Session:
         if not found:
             raise Wrong("5054B081", f"{name} has no value in step {self.step if step is None else step}")
         return found[0]
-
-
-def _suits(wanted: Condition, node: Node) -> bool:
-    test = _TARGETS.get(wanted.target)
-    return test is None or test(node.kind, node.name)
 
 
 def _row(tensor: DebuggerTensor, node: Node, is_hit: bool) -> dict[str, Any]:

@@ -113,7 +113,9 @@ class TrainingSource:
         )
 
     def runs(self, rank: int) -> set[tuple[int, int]]:
-        training = self.trainings[rank]
+        training = self.trainings.get(rank)
+        if training is None:
+            return set()
         graphs = {n.graph for n in self.nodes if n.rank == rank}
         return {(step, g) for step in range(training.first_step, training.step + 1) for g in graphs}
 

@@ -1,0 +1,138 @@
+"""The debugger's page over a running training: real processes, a real browser."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Keys
+from selenium.webdriver.common.by import By
+
+pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
+
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "service"), str(TESTS / "pages")]
+from test_debugger_pages import data, press, query, text  # noqa: E402
+from test_pages import by, until  # noqa: E402
+from test_service import Command, free_port  # noqa: E402
+
+ONLINE = "#/debugger?sessionId=0"
+BAD = 4  # the step that makes a NaN
+
+
+class Desk:
+    """A service that takes trainings, and a browser that looks at them."""
+
+    def __init__(self, folder: Path, driver):
+        self.command, self.driver = Command(folder), driver
+        self.listens = str(free_port())
+        self.training: subprocess.Popen | None = None
+        base = folder / "runs"
+        base.mkdir()
+        started = self.command.start(base, "--enable-debugger", "1", "--debugger-port", self.listens)
+        assert started.returncode == 0, started.stderr
+
+    def train(self, *options: str) -> None:
+        known = {
+            "ENABLE_MS_DEBUGGER": "1", "MS_DEBUGGER_HOST": "127.0.0.1", "MS_DEBUGGER_PORT": self.listens,
+        }  # fmt: skip
+        self.training = subprocess.Popen(
+            [sys.executable, str(TESTS / "debugger" / "debugged.py"), *options],
+            env={**os.environ, **known}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def open(self, address: str = ONLINE) -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"http://127.0.0.1:{self.command.port}/{address}")
+
+    def state(self) -> tuple[str, str]:
+        found = "document.querySelector('[data-testid=controls]')?.dataset"
+        return tuple(self.driver.execute_script(f"return [{found}?.state ?? '', {found}?.step ?? '']"))
+
+    def until(self, state: str, step: int | None = None) -> None:
+        until(
+            self.driver,
+            lambda: self.state() == (state, str(step)) or (step is None and self.state()[0] == state),
+        )
+
+    def close(self) -> None:
+        if self.training is not None:
+            self.training.kill()
+            self.training.communicate()
+        self.command("stop", "--port", str(self.command.port))
+
+
+@pytest.fixture
+def desk(tmp_path, chromium):
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+    found = Desk(tmp_path, chromium)
+    yield found
+    chromium.get("about:blank")
+    found.close()
+    assert [one for one in chromium.get_log("browser") if one["level"] == "SEVERE"] == []
+
+
+def test_a_training_is_stepped_watched_and_asked_why(desk):
+    driver = desk.driver
+    desk.open("#/debugger")
+    press(driver, "online-open")
+    desk.until("pending")
+    assert "No training is connected yet" in text(driver, "controls")
+    assert not any(
+        button.is_enabled() for button in by(driver, "controls")[0].find_elements(By.TAG_NAME, "button")
+    )
+    desk.train("--bad", str(BAD))
+    desk.until("waiting", 0)  # the page hears of it by itself
+    until(driver, lambda: "graph_0" in " ".join(data(driver, "tree-node", "name")))
+    press(driver, "run")
+    desk.until("waiting", 1)
+    until(driver, lambda: data(driver, "step", "health") == ["good"])
+    press(driver, "run-node")  # within the second step
+    until(driver, lambda: by(driver, "waits-at"))
+    press(driver, "waits-at")
+    until(driver, lambda: "node" in query(driver) and by(driver, "tensor-row"))
+    press(driver, "run")
+    desk.until("waiting", 2)
+    driver.get(driver.current_url.partition("#")[0] + ONLINE + "&tab=watchpoints")
+    press(driver, "watch-new")
+    until(driver, lambda: by(driver, "watch-parameter") or by(driver, "watch-all"))
+    press(driver, "watch-save")  # tensor_overflow, on all nodes
+    until(driver, lambda: len(by(driver, "watch")) == 1)
+    press(driver, "run-on")
+    desk.until("waiting", BAD)  # the hit stops it
+    until(driver, lambda: any("Log" in node for node in data(driver, "hit", "node")))
+    log = next(node for node in data(driver, "hit", "node") if "/Log-" in node)
+    press(driver, "hit", node=log)
+    driver.find_element(By.CSS_SELECTOR, f'[data-testid="hit"][data-node="{log}"] button').click()
+    press(driver, "why-button")
+    until(driver, lambda: data(driver, "why-step", "node")[:1] == [log])
+    assert "ops.log(scale)" in text(driver, "why-step") and "NaN" in text(driver, "why-step")
+    press(driver, "step", step="3")  # a step that is kept
+    until(driver, lambda: desk.state() == ("waiting", "3"))
+    press(driver, "step", step=str(BAD))
+    until(driver, lambda: desk.state() == ("waiting", str(BAD)))
+    driver.execute_script("window.confirm = () => true")
+    press(driver, "terminate")
+    desk.until("pending")
+    until(driver, lambda: "The training has ended" in text(driver, "controls"))
+    output, _ = desk.training.communicate()
+    assert f"step {BAD + 1}" not in output
+
+
+def test_a_training_that_runs_is_paused(desk):
+    driver = desk.driver
+    desk.train("--steps", "100000")
+    desk.open()
+    desk.until("waiting", 0)
+    box = by(driver, "run-steps")[0]
+    box.send_keys(Keys.BACKSPACE, "90000", Keys.ENTER)
+    desk.until("running")
+    press(driver, "pause")
+    desk.until("waiting")
+    assert 1 <= int(desk.state()[1]) < 90000
+    until(driver, lambda: 1 <= len(by(driver, "step")) <= 5)  # those that the training keeps
+    assert "step" not in query(driver)
