@@ -96,7 +96,7 @@ def test_a_training_is_stepped_watched_and_asked_why(desk):
     press(driver, "waits-at")
     until(driver, lambda: "node" in query(driver) and by(driver, "tensor-row"))
     press(driver, "run")
-    desk.until("waiting", 2)
+    until(driver, lambda: not by(driver, "waits-at") and desk.state() == ("waiting", "2"))
     driver.get(driver.current_url.partition("#")[0] + ONLINE + "&tab=watchpoints")
     press(driver, "watch-new")
     until(driver, lambda: by(driver, "watch-parameter") or by(driver, "watch-all"))

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
 from mycelia.debug.conditions import CATALOGUE, Condition, condition, error_texts
 from mycelia.debug.conditions.recommended import RECOMMENDED, suits
 from mycelia.debug.reading.nonfinite import NonFinite
@@ -16,29 +18,8 @@ from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
 from mycelia_insight.debugger.wrong import Wrong
 
-<<<<<<< HEAD
-#: What is offered when a session begins; numbers as MindInsight's, in one table that can be changed.
-RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
-    ("weight_initialization", {"zero_percentage_ge": 100}, ""),
-    ("weight_change_too_large", {"abs_mean_update_ratio_gt": 1}, ""),
-    ("gradient_vanishing", {"abs_mean_lt": 1e-9}, ""),
-    ("tensor_overflow", {}, ""),
-    ("tensor_all_zero", {"zero_percentage_ge": 100}, ""),
-    ("activation_range",
-     {"range_start_inclusive": float(np.tanh(-8.8)), "range_end_inclusive": float(np.tanh(8.8)),
-      "range_percentage_lt": 0.1}, "tanh"),
-    ("activation_range",
-     {"range_start_inclusive": 1 / (1 + float(np.exp(16.2))),
-      "range_end_inclusive": 1 / (1 + float(np.exp(-16.2))), "range_percentage_lt": 0.1}, "sigmoid"),
-    ("activation_range",
-     {"range_start_inclusive": -1, "range_end_inclusive": 0, "range_percentage_gt": 99.9}, "relu"),
-)  # fmt: skip
-
 _ONLY_ONLINE = "a dump has no attributes of operators: this is for running trainings"
-_TARGETS = {"weight": is_weight, "gradient": is_gradient, "activation": is_activation}
 
-=======
->>>>>>> 5b9c9970 (Insight's debugger page leads running trainings: steps, operators, on until a hit, pause, end; what is recommended to be watched stands in core)
 
 class Source(Protocol):
     """Where nodes and tensors come from."""
