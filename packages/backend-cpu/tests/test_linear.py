@@ -15,7 +15,7 @@ from mycelia_backend_cpu import _native
 
 SIZES = [
     (1, 1, 1), (1, 84, 120), (1, 120, 400), (1, 300, 700), (1, 4100, 37), (2, 17, 5), (5, 48, 1000),
-    (49, 70, 801), (401, 33, 130),
+    (30, 300, 1024), (49, 70, 801), (401, 33, 130),
 ]  # fmt: skip
 
 
@@ -76,6 +76,7 @@ def test_every_height_of_a_tile(outputs):
 
 # rows, outputs, inputs: no lower half, odd halves, several blocks of rows, groups of columns, parts of k
 HALVED = [
+    (30, 300, 1024),
     (1, 34, 6),
     (2, 32, 2),
     (3, 62, 30),

@@ -81,7 +81,7 @@ bool have_similar_magnitude(float above, float below) {
 // The four sums of row i, which is row `to` of a block's sums. False: it and its lower row are not to be mixed.
 bool sum_quarters(const Halves& h, int64_t i, float* to) {
   const HalvedProduct& g = h.g;
-  const float *above = g.x + i * g.depth, *below = above + h.rows * g.depth;
+  const float *above = g.x + i * g.x_step, *below = above + h.rows * g.x_step;
   const bool has_below = i + h.rows < g.rows;
   f32v most_above{}, most_below{}, not_finite{};  // zeros, or NaN for an infinity
   const auto sum = [&](int64_t k, int64_t n) __attribute__((always_inline)) {
@@ -110,9 +110,9 @@ void multiply_quarter(const Halves& h, Operand x, Operand p, int64_t block, cons
   const HalvedProduct& g = h.g;
   const bool lower = x == a21 || x == a22, is_sum = !lower && x != a11 && x != a12;
   const int64_t first = block * h.block_rows, height = lower ? h.height_below(block) : h.height(block);
-  const float* a = g.x + (first + (lower ? h.rows : 0)) * g.depth + (x == a12 || x == a22 ? h.depth : 0);
+  const float* a = g.x + (first + (lower ? h.rows : 0)) * g.x_step + (x == a12 || x == a22 ? h.depth : 0);
   if (is_sum) a = sums + (x == s4 ? 0 : x - a22) * h.sum_floats;
-  const int64_t a_step = is_sum ? h.sum_row : g.depth;
+  const int64_t a_step = is_sum ? h.sum_row : g.x_step;
   int64_t a_row[kTileRows], c_row[kTileRows];
   for (int64_t i = 0; i < kTileRows; ++i) a_row[i] = i * a_step, c_row[i] = i * kGroup;
   for (int64_t k0 = 0; k0 < h.depth; k0 += h.k_block) {

@@ -12,9 +12,13 @@ namespace {
 // Of k at once: a panel just fits the first-level cache. AVX-512 reads panels from the second-level cache as fast as it
 // needs them, and does better with fewer visits to the result.
 constexpr int64_t kDepth = kLanes == 16 ? 1024 : 512;
-constexpr int64_t kBlockFloats = 48 * 1024;  // of x in a block of rows, to stay in the second-level cache
+constexpr int64_t kBlockFloats = (kLanes == 16 ? 128 : 48) * 1024;  // of x in a block of rows, to stay in the second-level cache
 constexpr int64_t kMostRows = 384;
 constexpr int64_t kShare = 2 << 20;  // multiply-adds of 40 us: less is not worth a second thread
+
+constexpr int64_t kPage = 1024;  // floats: rows so far apart lie in the same sets of the first-level cache
+constexpr int64_t kMostCopied = 1 << 20;  // floats of x: more would not stay in a cache from the copy to its use
+constexpr int64_t kLeastColumns = 256;    // for which a copy pays
 
 constexpr int64_t kStrassen = 1;  // value of the attribute `algorithm` of both ops
 
@@ -23,6 +27,7 @@ struct Layer {
   const float *x, *packed, *bias, *residual;
   Activation activation;
   float* y;
+  int64_t x_step;  // floats from row to row of x
 
   int64_t blocks() const { return ceil_div(columns, kTileColumns); }
   PackedBlock block(int64_t q, int64_t count = 1) const { return {packed, depth * kPackedColumns, q, columns, count}; }
@@ -31,7 +36,7 @@ struct Layer {
 // Rows [first, first + rows) x column blocks [begin, end), k_block of the depth at a time.
 void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, int64_t end, int64_t k_block) {
   int64_t x_row[kTileRows], y_row[kTileRows];
-  for (int64_t i = 0; i < kTileRows; ++i) x_row[i] = i * g.depth, y_row[i] = i * g.columns;
+  for (int64_t i = 0; i < kTileRows; ++i) x_row[i] = i * g.x_step, y_row[i] = i * g.columns;
   const int64_t at = first * g.columns;
   for (int64_t k0 = 0; k0 == 0 || k0 < g.depth; k0 += k_block) {
     const int64_t k1 = min(g.depth, k0 + k_block);
@@ -49,15 +54,30 @@ void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, 
       // A block's panels lie one behind the other as far as the whole depth goes.
       Ahead ahead = {next, (k1 - k0) * (k1 - k0 == g.depth ? kTileColumns : kPackedColumns) * count};
       if (q == begin && rows > kTileRows && k1 - k0 == g.depth) {  // first rows of x come, a tile before they are used
-        ahead = {g.x + (first + kTileRows) * g.depth, rows * g.depth};
+        ahead = {g.x + (first + kTileRows) * g.x_step, rows * g.x_step};
       }
       const Finish f = {k0 > 0, last && g.bias ? g.bias + column : nullptr,
                         last && g.residual ? g.residual + at + column : nullptr,
                         last ? g.activation : Activation::none};
-      const RowList list = {g.x + first * g.depth, g.y + at + column, x_row, y_row, g.depth, g.columns};
+      const RowList list = {g.x + first * g.x_step, g.y + at + column, x_row, y_row, g.x_step, g.columns};
       multiply_rows(rows, list, &run, 1, b, f, ahead);
     }
   }
+}
+
+// Whether a tile's rows of x, more of them than the first-level cache has ways, all lie in the same sets.
+bool collides(const Layer& g) {
+  return kTileRows > 8 && g.depth % kPage == 0 && g.rows > kTileRows && g.columns >= kLeastColumns && g.rows * g.depth <= kMostCopied;
+}
+
+// x with rows a line further apart; null without memory.
+const float* spread_rows(const myc_call* call, Scratch& scratch, const Layer& g, int64_t step) {
+  float* to = scratch.take<float>(g.rows * step);
+  if (!to) return nullptr;
+  parallel_for(call, g.rows, kMinParallelWork / (8 * g.depth + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) memcpy(to + i * step, g.x + i * g.depth, g.depth * sizeof(float));
+  });
+  return to;
 }
 
 // ---- one row ----
@@ -145,7 +165,7 @@ KERNEL_FN(linear_pack, f32) {
 KERNEL_FN(linear, f32) {
   const auto& a = attrs<myc_linear_attrs>(call);
   const myc_tensor& x = input(call);
-  const Layer g = {extent(x, 0, x.rank - 1),
+  Layer g = {extent(x, 0, x.rank - 1),
                    x.shape[x.rank - 1],
                    a.channels,
                    in<float>(call, 0),
@@ -153,10 +173,17 @@ KERNEL_FN(linear, f32) {
                    in<float>(call, 2),
                    in<float>(call, 3),
                    static_cast<Activation>(a.activation),
-                   out<float>(call)};
+                   out<float>(call),
+                   x.shape[x.rank - 1]};
   if (g.rows == 0 || g.columns == 0) return MYC_OK;
+  Scratch scratch(call);
+  if (collides(g)) {
+    g.x_step += 16;
+    g.x = spread_rows(call, scratch, g, g.x_step);
+    if (!g.x) return MYC_E_MEMORY;
+  }
   if (a.algorithm == kStrassen) {
-    return MYC_PART(multiply_strassen)(call->ctx, {g.rows, g.depth, g.columns, g.x, g.packed, g.bias, g.residual, g.activation, g.y});
+    return MYC_PART(multiply_strassen)(call->ctx, {g.rows, g.depth, g.columns, g.x_step, g.x, g.packed, g.bias, g.residual, g.activation, g.y});
   }
   if (g.rows == 1) {
     multiply_row(call, g);
