@@ -153,3 +153,41 @@ def test_a_malformed_file_stops_the_first_compile_and_names_the_field(tmp_path):
 def test_a_folder_without_a_dump_is_an_error(tmp_path):
     found = report(tmp_path)
     assert found.returncode == 1 and "holds no dump" in found.stderr
+
+
+CHILDREN = """
+import os, subprocess, sys
+import numpy as np
+import mycelia as ms
+from mycelia import Tensor, ops
+
+ms.set_context(mode=ms.GRAPH_MODE)
+net = ms.jit(lambda x: ops.exp(x) * 2.0)
+value = float(sys.argv[1])
+net(Tensor(np.full(3, value, np.float32)))
+if value == 1.0:
+    subprocess.run([sys.executable, __file__, "2.0"], check=True)
+    if hasattr(os, "fork"):
+        child = os.fork()
+        if child == 0:
+            net(Tensor(np.full(3, 3.0, np.float32)))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    net(Tensor(np.full(3, 4.0, np.float32)))
+"""
+
+
+def test_processes_that_a_dumped_one_starts_have_folders_of_their_own(tmp_path):
+    (tmp_path / "script.py").write_text(CHILDREN)
+    config = {"common_dump_settings": {"path": str(tmp_path / "dump")}, "e2e_dump_settings": {"enable": True}}
+    (tmp_path / "dump.json").write_text(json.dumps(config))
+    environment = {**os.environ, "MYCELIA_DUMP_CONFIG": str(tmp_path / "dump.json")}
+    environment.pop("MYCELIA_DUMP_OWNER", None)
+    subprocess.run([sys.executable, tmp_path / "script.py", "1.0"], env=environment, check=True)
+    found = {}
+    for rank in sorted((tmp_path / "dump").rglob("rank_0")):
+        inputs = [np.load(p)[0] for p in sorted(rank.rglob("Exp.*.input.0.*.npy"))]
+        found[rank.parent.name.partition("_")[0]] = found.get(rank.parent.name.partition("_")[0], []) + inputs
+    assert sorted(found["dump"]) == [1.0, 4.0]
+    assert sorted(found["process"]) == ([2.0, 3.0] if hasattr(os, "fork") else [2.0])
+    assert list((tmp_path / "dump" / "rank_0").rglob("*.tmp")) == []

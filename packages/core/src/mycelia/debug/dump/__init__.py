@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from mycelia.debug.dump.config import DumpConfig, parse, read, wants_eager
@@ -13,6 +15,8 @@ from mycelia.debug.dump.observer import DumpObserver
 from mycelia.engine import observing
 from mycelia.engine.backends import registry
 from mycelia.engine.base import config, log
+
+_OWNER = "MYCELIA_DUMP_OWNER"  # process:rank that writes into the folder of the dump
 
 __all__ = ["DumpConfig", "DumpObserver", "dump", "parse", "read"]
 
@@ -66,6 +70,25 @@ class _Started:
     observer: DumpObserver | None = None
     calls: Any = None
 
+    @classmethod
+    def after_fork(cls) -> None:
+        if cls.observer is not None:
+            cls.observer.move(_place(cls.observer.config))
+
+
+def _place(found: DumpConfig) -> DumpConfig:
+    """`found`, or in a process that one with the same dump and rank started, the same in a folder of its own.
+
+    Who writes into the folder stands in the environment, which processes that it starts inherit.
+    """
+    me = f"{os.getpid()}:{config.get('rank')}"
+    owner = os.environ.setdefault(_OWNER, me)
+    if owner.partition(":")[2] != me.partition(":")[2]:  # a rank has its own folder anyway
+        os.environ[_OWNER] = owner = me
+    if owner == me:
+        return found
+    return replace(found, path=os.path.join(found.path, f"process_{os.getpid()}"))
+
 
 def start(compiling: bool) -> None:
     """Begin the dump that the setting `dump_config` names, at the first compiled function or eager
@@ -75,7 +98,9 @@ def start(compiling: bool) -> None:
     if not path or (not compiling and config.get("mode") == config.GRAPH_MODE):
         return
     if _Started.observer is None:
-        _Started.observer = _observer(read(path))
+        _Started.observer = _observer(_place(read(path)))
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_Started.after_fork)
         observing.watch(_Started.observer)
         if _Started.observer.config.signal:
             _on_signal(_Started.observer)

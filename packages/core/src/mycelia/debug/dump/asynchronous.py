@@ -39,10 +39,14 @@ class AsyncDumpObserver(DumpObserver):
 
     def __init__(self, found: DumpConfig) -> None:
         super().__init__(found)
-        self.folder_of_rank = os.path.join(found.path, f"rank_{config.get('rank')}")
         self.stamps = files.Clock()
+        self.move(found)
+
+    def move(self, found: DumpConfig) -> None:
+        super().move(found)
+        self.folder_of_rank = os.path.join(found.path, f"rank_{config.get('rank')}")
         self.waiting: queue.Queue[_Given] = queue.Queue(_WAITING)
-        self.writer_thread: threading.Thread | None = None
+        self.writer_thread: threading.Thread | None = None  # a fork has no thread of its parent
         self.failure: OSError | None = None
 
     # ---- what is seen

@@ -35,6 +35,11 @@ class DumpObserver(Observer):
         self.kept: deque[Step] = deque(maxlen=max(found.last_steps, found.before + 1))
         self.after = 0  # steps that are still written since there was trouble
 
+    def move(self, found: DumpConfig) -> None:
+        """From now on write what `found` says, elsewhere; what is kept in memory is forgotten."""
+        self.config, self.writer = found, Writer(found)
+        self.kept.clear()
+
     def ask(self, *_: Any) -> None:
         """The next step is dumped, where a signal is what asks for steps. Serves as a handler of signals."""
         self.asked = True
