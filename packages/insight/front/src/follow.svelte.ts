@@ -4,12 +4,18 @@ import { settings } from "./settings.svelte";
 
 export const textOf = (error: unknown) => String(error instanceof Error ? error.message : error);
 
-// Calls `refresh` now and, while pages follow the runs, when one of `watched` (null: any run) has changed.
+// Calls `refresh` now, when the user asks for it and, while pages follow the runs, when one of `watched` (null: any run) has
+// changed, or each time the interval is over that the user has set.
 export function follow(watched: () => string[] | null, refresh: () => void, pause = 150): void {
   $effect(() => {
     const mine = watched();
+    void settings.asked;
     refresh();
     if (settings.live === "off") return;
+    if (settings.interval) {
+      const timer = setInterval(refresh, settings.interval * 1000);
+      return () => clearInterval(timer);
+    }
     let planned = 0;
     const end = changes((changed) => {
       if (!planned && (mine === null || mine.some((run) => changed.includes(run)))) planned = window.setTimeout(() => ((planned = 0), refresh()), pause);

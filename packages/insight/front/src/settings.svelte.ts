@@ -29,10 +29,17 @@ function oneOf<T extends string>(name: string, values: readonly T[], otherwise: 
   return value !== null && values.includes(value) ? value : otherwise;
 }
 
+const LONGEST_S = 300;
+
+// An interval that was typed or kept: whole seconds up to five minutes, 0 for what is none.
+export const seconds = (text: string | null) => Math.min(LONGEST_S, Math.max(0, Math.round(Number(text) || 0)));
+
 class Settings {
   theme = $state(oneOf<Theme>("theme", ["light", "dark", "system"], "system"));
   language = $state(oneOf<Language>("language", ["en", "zh"], navigator.language.startsWith("zh") ? "zh" : "en"));
   live = $state(oneOf("live", ["on", "off"], "on"));
+  interval = $state(seconds(kept("interval"))); // between two refreshes; 0: whenever there is something new
+  asked = $state(0); // how often a refresh was asked for
   private prefersDark = $state(matchMedia("(prefers-color-scheme: dark)").matches);
 
   constructor() {
@@ -52,7 +59,7 @@ class Settings {
   }
 
   keep(): void {
-    for (const name of ["theme", "language", "live"] as const) keep(name, this[name]);
+    for (const name of ["theme", "language", "live", "interval"] as const) keep(name, String(this[name]));
   }
 }
 

@@ -1,6 +1,8 @@
 export const en = {
   product: "Mycelia Insight",
   live: "Follow",
+  interval: "Seconds between two refreshes; empty: as soon as there is something new",
+  refresh: "Refresh now",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
   language: "Language",

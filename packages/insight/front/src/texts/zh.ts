@@ -3,6 +3,8 @@ import type { Texts } from "./en";
 export const zh: Texts = {
   product: "Mycelia Insight",
   live: "实时刷新",
+  interval: "刷新间隔（秒）；留空表示有新数据即刷新",
+  refresh: "立即刷新",
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
   language: "语言",
