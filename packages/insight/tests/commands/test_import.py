@@ -24,7 +24,7 @@ from event_files import field, framed, scalar, write
 from exchange_files import BLOCK, history, item, mlflow_run, put, statistics, typed, wandb_log, wandb_run
 from test_export import PNG, contents, export
 
-from mycelia.train.summary import values as messages
+from mycelia.train.summary.events import single
 from mycelia_insight.cli import app
 from mycelia_insight.exchange import scalar_events
 from mycelia_insight.exchange.runs import opened
@@ -395,7 +395,7 @@ def test_events_of_many_scalars_are_what_single_ones_would_be(tmp_path):
     draw = np.random.default_rng(0)
     for steps in ([0], [127, 128, 3], [2**63 - 1, -1, 0], list(range(300))):
         times, numbers = draw.random(len(steps)), draw.standard_normal(len(steps)).astype(np.float32)
-        made = scalar_events.records(b"a/tag", messages.scalar(np.zeros(1)), np.array(steps), times, numbers)
+        made = scalar_events.records(b"a/tag", single(3, 0.0), np.array(steps), times, numbers)
         write(tmp_path / "many", [made])
         write(
             tmp_path / "one",

@@ -47,7 +47,7 @@ class RunWriter(Writer):
         self._beside: TensorBoardWriter | None = None
 
     def scalars(self, tag: str, points: Points) -> bool:
-        content = messages.scalar(np.zeros(1))
+        content = single(3, 0.0)
         name = tag.encode("utf-8", "replace")
         self._file.write(scalar_events.records(name, content, points.steps, points.times, points.values))
         return True
