@@ -2,6 +2,7 @@
 
 usage: benchmarks/debug.py [--repeats N]
        benchmarks/debug.py --faults     the faults planted in tests/planted_faults.py, and what the tools name
+       benchmarks/debug.py --compare [--full]        two dumps compared, 1 GB or 10 GB of both sides together
 
 A bar stands beside each ratio. All is CPU time of this process, ways interleaved, the best of the repeats.
 """
@@ -9,7 +10,9 @@ A bar stands beside each ratio. All is CPU time of this process, ways interleave
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -145,6 +148,43 @@ def find_faults() -> None:
     sys.exit(missed > 0)
 
 
+def make_dump(folder, size_bytes, noise):
+    """A dump of tensors of 8 MB, float32, as large as said."""
+    step = Path(folder) / "rank_0" / "Net" / "0" / "0"
+    step.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal(1 << 21).astype(np.float32)
+    for number in range(size_bytes // base.nbytes):
+        x = np.roll(base, number) + np.float32(noise)
+        np.save(step / f"MatMul.Default_MatMul-op{number}.0.0.{10**15 + number}.output.0.ND.Float32.npy", x)
+
+
+def compared(size_bytes):
+    """(CPU seconds, peak bytes of memory) of `mycelia-precision vc` on two dumps, `size_bytes` of both."""
+    folder = tempfile.mkdtemp()
+    try:
+        for side, noise in (("left", 1e-4), ("right", 0.0)):
+            make_dump(Path(folder) / side, size_bytes // 2, noise)
+        command = [sys.executable, "-m", "mycelia.debug.precision", "vc", "-lt", f"{folder}/left"]
+        command += ["-rt", f"{folder}/right", "-o", f"{folder}/out"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit(f"the comparison ended with status {status}")
+        return usage.ru_utime + usage.ru_stime, 1024 * usage.ru_maxrss
+    finally:
+        shutil.rmtree(folder)
+
+
+def compare(size_bytes) -> None:
+    """The rate of a core, the start of the process left out, and the memory."""
+    start, _ = compared(1 << 24)
+    seconds, memory = compared(size_bytes)
+    rate = size_bytes / (seconds - start) / 1e6
+    print("| dumps | CPU s | MB/s a core | bar | peak MiB | bar |\n| --- | --- | --- | --- | --- | --- |")
+    print(f"| {size_bytes / 1e9:.1f} GB | {seconds:.1f} | {rate:.0f} | 100 | {memory / 2**20:.0f} | 1024 |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=25, help="rounds of a few steps each")
@@ -155,9 +195,14 @@ def main() -> None:
     parser.add_argument(
         "--faults", action="store_true", help="which planted faults are found, instead of times"
     )
+    parser.add_argument("--compare", action="store_true", help="measure the comparison of dumps instead")
+    parser.add_argument("--full", action="store_true", help="with --compare: 10 GB")
     options = parser.parse_args()
     if options.faults:
         find_faults()
+    if options.compare:
+        compare(10**10 if options.full else 10**9)
+        return
     dumping = Dumping(100, options.folder)
     print("| step | way | bare ms | ratio | bar |\n| --- | --- | --- | --- | --- |")
     for name, make, mode, count in (

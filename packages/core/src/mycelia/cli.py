@@ -154,6 +154,29 @@ def doctor(
         raise typer.Exit(1)
 
 
+debug = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What a run left behind.")
+app.add_typer(debug, name="debug")
+
+
+@debug.callback()
+def _debug() -> None:
+    """What a run left behind."""
+
+
+@debug.command()
+def bundle(
+    run: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="The folder of the run.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The archive.")] = Path("bundle.zip"),
+) -> None:
+    """Put configurations, logs, records, summaries, graphs and the last dumps of a run into one archive,
+    without the values of secret variables.
+    """
+    from mycelia.debug.bundle import write_bundle
+
+    names = write_bundle(run, out)
+    typer.echo(f"{out}: {len(names)} files" + (", first_bad.json" if "first_bad.json" in names else ""))
+
+
 @app.command("profile", context_settings=_PASS_ON)
 def profile_script(
     ctx: typer.Context,

@@ -56,6 +56,21 @@ def test_columns_are_their_definitions():
     assert found["StandardDeviation"] == f"({a.mean():.3f};{a.std():.3f}),({b.mean():.3f};{b.std():.3f})"
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_tensors_of_many_blocks_have_the_numbers_of_one(dtype, monkeypatch):
+    from mycelia.debug.precision import sums
+
+    x = RNG.standard_normal(50_001).astype(dtype)
+    y = (x + RNG.standard_normal(50_001) * 0.01).astype(dtype)
+    y[::7] = 0
+    many = measured(x, y)
+    monkeypatch.setattr(sums, "_BLOCK", 1 << 20)
+    whole = measured(x, y)
+    assert many.pop("StandardDeviation") == whole.pop("StandardDeviation")
+    for name, value in whole.items():
+        assert many[name] == pytest.approx(value, rel=1e-11), name
+
+
 @pytest.mark.parametrize(
     "x, y, cosine, message",
     [

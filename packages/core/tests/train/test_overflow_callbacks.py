@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -72,14 +73,18 @@ def test_a_skipped_step_leaves_parameters_as_they_were(mode):
 
 
 def test_what_is_known_is_left_behind(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOME_API_TOKEN", "hidden")
+    monkeypatch.setenv("SOME_API_TOKEN", "hidden-value")
     with pytest.raises(ArithmeticError, match="first_bad.json"):
         train(StopOnNaN(action="dump", path=tmp_path / "bundle"))
     folder = tmp_path / "bundle/step_3"
     first = json.loads((folder / "first_bad.json").read_text())
     assert first["step"] == 3 and first["slot"] == 0 and first["operator"].startswith("Default/")
     assert first["outputs"] and first["reason"]
-    assert "hidden" not in (folder / "environment.json").read_text()
+    assert "hidden-value" not in (folder / "environment.json").read_text()
+    with zipfile.ZipFile(tmp_path / "bundle/step_3.zip") as archive:
+        assert json.loads(archive.read("first_bad.json")) == first
+        assert {"environment.json", "run/first_bad.json"} <= set(archive.namelist())
+        assert not [n for n in archive.namelist() if b"hidden-value" in archive.read(n)]
 
 
 def test_healthy_training_goes_through(mode):

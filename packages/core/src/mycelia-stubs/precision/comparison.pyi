@@ -4,13 +4,14 @@ from mycelia.debug.precision.comparison import (
     read_table as read_table, save as save,
 )
 from mycelia.debug.precision.matching import Pair as Pair, pairs as pairs
+from mycelia.debug.precision.sums import Sums as Sums, extremes as extremes, flat as flat, sums as sums
 from mycelia.debug.reading.folders import Dump as Dump
 from mycelia.debug.reading.ir import SourceLine as SourceLine, read_graphs as read_graphs
 from mycelia.debug.statistics import Statistics as Statistics
 
 __all__ = [
     "ALIKE", "BY_NAME", "Comparison", "Divergence", "Dump", "FAIL", "HEAD", "Pair", "Row", "SourceLine",
-    "Statistics", "alike", "pairs", "read_graphs", "read_table", "save",
+    "Statistics", "Sums", "alike", "extremes", "flat", "pairs", "read_graphs", "read_table", "save", "sums",
 ]
 
 ALIKE: float

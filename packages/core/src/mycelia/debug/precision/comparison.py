@@ -15,6 +15,7 @@ import numpy as np
 from mycelia.debug.dump import files
 from mycelia.debug.precision import measures
 from mycelia.debug.precision.matching import BY_NAME, Pair, pairs
+from mycelia.debug.precision.sums import Sums, extremes, flat, sums
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.ir import SourceLine, read_graphs
 from mycelia.debug.statistics import Statistics
@@ -137,20 +138,23 @@ def alike(left: np.ndarray, right: np.ndarray, threshold: float) -> bool:
     if not measures.same_pattern(x, y):
         return False
     finite = np.isfinite(y)
-    x, y = x[finite], y[finite]
-    if not np.any(x != y):
+    return _near(sums(x[finite], y[finite]), threshold)
+
+
+def _near(s: Sums, threshold: float) -> bool:
+    if not s.max_error:
         return True
-    norm = float(np.linalg.norm(y))
-    distance = float(np.linalg.norm(x - y))
-    return distance <= norm * math.sqrt(2 - 2 * threshold) and measures.cosine(x, y) >= threshold
+    cosine = float(measures.COLUMNS["CosineSimilarity"](s))
+    return s.distance <= s.norm * math.sqrt(2 - 2 * threshold) and cosine >= threshold
 
 
 def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float) -> Row:
-    left = pair.left.array()
-    right = None if pair.right is None else pair.right.array()
+    left = pair.left.array(mapped=True)
+    right = None if pair.right is None else pair.right.array(mapped=True)
     shape = left.shape if left is not None else _shape(pair.left.row)
     dtypes = _dtype(left, pair.left.row), _dtype(right, pair.right.row if pair.right else None)
-    row = Row(index, pair, iteration, shape, dtypes, _overflow(left, pair.left.statistics()))
+    numbers = pair.left.statistics() if left is None else None
+    row = Row(index, pair, iteration, shape, dtypes, _overflow(left, numbers))
     if pair.right is None:
         row.reason = "No bench data matched."
     elif left is None or right is None:
@@ -160,7 +164,8 @@ def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float)
     else:
         found = measures.measure(left, right, strict)
         row.values, row.reason = found.values, "; ".join(found.messages)
-        row.alike = alike(left, right, threshold)
+        is_finite = found.sums.nonfinite is None
+        row.alike = _near(found.sums, threshold) if is_finite else alike(left, right, threshold)
     return row
 
 
@@ -184,7 +189,8 @@ def _four(s: Statistics) -> tuple[float, float, float, float]:
 def _overflow(array: np.ndarray | None, numbers: Statistics | None) -> str:
     """YES for NaN or infinities among the tensor under test, NaN where nothing tells."""
     if array is not None:
-        return "NO" if array.dtype.kind not in "fc" or bool(np.isfinite(array).all()) else "YES"
+        finite = array.dtype.kind not in "fc" or all(map(math.isfinite, extremes(flat(array))))
+        return "NO" if finite else "YES"
     return "NaN" if numbers is None else "NO" if numbers.is_finite else "YES"
 
 

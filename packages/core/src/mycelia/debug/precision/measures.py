@@ -13,11 +13,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-_TINY = np.finfo(np.float64).eps  # 2.2e-16: references smaller than this count as 0
-_FLOOR = 1.1920929e-07  # of shares in the divergence, float32's epsilon
+from mycelia.debug.precision.sums import Sums, flat, sums
 
 #: Columns of a comparison of tensors, and what computes each.
-COLUMNS: dict[str, Callable[[np.ndarray, np.ndarray], float | str]] = {}
+COLUMNS: dict[str, Callable[[Sums], float | str]] = {
+    "CosineSimilarity": lambda s: _cosine(s),
+    "MaxAbsoluteError": lambda s: s.max_error,
+    "AccumulatedRelativeError": lambda s: s.sum_relative,
+    "RelativeEuclideanDistance": lambda s: s.distance / s.norm if s.norm else 0.0,
+    "KullbackLeiblerDivergence": lambda s: s.divergence,
+    "StandardDeviation": lambda s: ",".join(
+        f"({_short(mean)};{_short(std)})" if s.count else "(0;0)" for mean, std in zip(s.means, s.deviations)
+    ),
+    "MeanAbsoluteError": lambda s: s.sum_error / s.count if s.count else 0.0,
+    "RootMeanSquareError": lambda s: math.sqrt(s.squared_error / s.count) if s.count else 0.0,
+    "MaxRelativeError": lambda s: s.max_relative,
+    "MeanRelativeError": lambda s: s.sum_relative / s.count if s.count else 0.0,
+}
 STRICT_COLUMNS = (
     "EuclideanDistance", "StrictRelativeEuclideanDistance", "OneThousandthErrorRatio",
     "FiveThousandthsErrorRatio", "MedianULP", "P99ULP", "MaxULP", "NonFinitePattern",
@@ -25,104 +37,36 @@ STRICT_COLUMNS = (
 
 
 class Measured(NamedTuple):
-    """`values`: by column, in order; `messages`: what a reader must know about them."""
+    """`values`: by column, in order; `messages`: what a reader must know about them; `sums`: what they are
+    made of.
+    """
 
     values: dict[str, float | str]
     messages: list[str]
+    sums: Sums
 
 
-def _column(name: str):
-    def add(function):
-        COLUMNS[name] = function
-        return function
-
-    return add
-
-
-@_column("CosineSimilarity")
-def cosine(x: np.ndarray, y: np.ndarray) -> float:
+def _cosine(s: Sums) -> float:
     """sum(x y) / (norm x norm y), at most 1; 1 if both are zeros or scalars, NaN if one is all zero."""
-    if x.size == 1:
+    if s.count == 1 or not any(s.largest):
         return 1.0
-    largest = [float(np.max(np.abs(v), initial=0.0)) for v in (x, y)]
-    if not any(largest):
-        return 1.0
-    if not all(largest):
+    if not all(s.largest):
         return math.nan
-    a, b = (v / scale for v, scale in zip((x, y), largest))  # squares of large numbers do not overflow
-    return min(1.0, float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))))
+    return min(1.0, s.dot / (math.sqrt(s.xx) * math.sqrt(s.yy)))
 
 
-@_column("MaxAbsoluteError")
-def max_absolute(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.max(np.abs(x - y), initial=0.0))
+def cosine(x: np.ndarray, y: np.ndarray) -> float:
+    """The cosine similarity of two arrays of finite numbers."""
+    return _cosine(sums(x, y))
 
 
-def _relative(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """abs(x / y - 1), 0 where y is 0."""
-    counts = np.abs(y) > _TINY
-    found = np.zeros(x.shape)
-    np.divide(x, y, out=found, where=counts)
-    return np.where(counts, np.abs(found - 1.0), 0.0)
-
-
-@_column("AccumulatedRelativeError")
-def accumulated_relative(x: np.ndarray, y: np.ndarray) -> float:
-    return float(_relative(x, y).sum())
-
-
-@_column("RelativeEuclideanDistance")
 def relative_euclidean(x: np.ndarray, y: np.ndarray) -> float:
     """norm(x - y) / norm(y); 0 where y is all zero."""
-    norm = float(np.linalg.norm(y))
-    return float(np.linalg.norm(x - y)) / norm if norm else 0.0
-
-
-def _shares(x: np.ndarray) -> np.ndarray:
-    """Shifted and scaled to [0, 1], with a floor, sums to 1; a constant tensor is flat."""
-    low, high = float(x.min()), float(x.max())
-    scaled = (x - low) / (high - low) if high > low else x
-    raised = np.maximum(scaled, _FLOOR)
-    return raised / raised.sum()
-
-
-@_column("KullbackLeiblerDivergence")
-def divergence(x: np.ndarray, y: np.ndarray) -> float:
-    if not x.size:
-        return 0.0
-    p, q = _shares(x), _shares(y)
-    found = float(np.sum(p * np.log(p / q)))
-    return 0.0 if abs(found) < _TINY else found
-
-
-@_column("StandardDeviation")
-def deviations(x: np.ndarray, y: np.ndarray) -> str:
-    """``(mean;std),(mean;std)`` with 3 digits, population deviations."""
-    return ",".join(f"({_short(v.mean())};{_short(v.std())})" for v in (x, y)) if x.size else "(0;0),(0;0)"
+    return float(COLUMNS["RelativeEuclideanDistance"](sums(x, y)))
 
 
 def _short(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.001 else "0.000"
-
-
-@_column("MeanAbsoluteError")
-def mean_absolute(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.abs(x - y).mean()) if x.size else 0.0
-
-
-@_column("RootMeanSquareError")
-def root_mean_square(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.sqrt(np.square(x - y).mean())) if x.size else 0.0
-
-
-@_column("MaxRelativeError")
-def max_relative(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.max(_relative(x, y), initial=0.0))
-
-
-@_column("MeanRelativeError")
-def mean_relative(x: np.ndarray, y: np.ndarray) -> float:
-    return float(_relative(x, y).mean()) if x.size else 0.0
 
 
 def measure(left: np.ndarray, right: np.ndarray, strict: bool = False) -> Measured:
@@ -132,37 +76,28 @@ def measure(left: np.ndarray, right: np.ndarray, strict: bool = False) -> Measur
     """
     if left.size != right.size:
         raise ValueError(f"{left.shape} and {right.shape} do not have the same number of elements")
-    x, y = (wide(v) for v in (left, right))
-    messages = _messages(x, y)
-    whole = _nonfinite_value(x, y)
+    total = sums(left, right)
+    whole = total.nonfinite
     with np.errstate(all="ignore"):
-        values = {name: f(x, y) if whole is None else whole for name, f in COLUMNS.items()}
+        values = {name: f(total) if whole is None else whole for name, f in COLUMNS.items()}
         if strict:
-            values |= _strict(left, right, x, y)
-    return Measured(values, messages)
+            values |= _strict(left, right, wide(left), wide(right))
+    return Measured(values, _messages(total), total)
 
 
 def wide(array: np.ndarray) -> np.ndarray:
     """Flat and in float64; complex numbers as two."""
-    flat = array.reshape(-1)
-    if flat.dtype.kind == "c":
-        flat = flat.view(flat.real.dtype)
-    return flat.astype(np.float64)
+    return flat(array).astype(np.float64)
 
 
-def _messages(x: np.ndarray, y: np.ndarray) -> list[str]:
-    if x.size == 1:
+def _messages(s: Sums) -> list[str]:
+    if s.count == 1:
         return ["scalar"]
-    zeros = [not v.any() for v in (x, y)]
-    if x.size and all(zeros):
+    if not s.count or s.nonfinite is not None:
+        return []
+    if not any(s.largest):
         return ["both all zero"]
-    return [f"{side} all zero" for side, is_zero in zip(("left", "right"), zeros) if x.size and is_zero]
-
-
-def _nonfinite_value(x: np.ndarray, y: np.ndarray) -> float | None:
-    if np.isnan(x).any() or np.isnan(y).any():
-        return math.nan
-    return math.inf if np.isinf(x).any() or np.isinf(y).any() else None
+    return [f"{side} all zero" for side, largest in zip(("left", "right"), s.largest) if not largest]
 
 
 def _strict(left: np.ndarray, right: np.ndarray, x: np.ndarray, y: np.ndarray) -> dict[str, float | str]:

@@ -25,6 +25,9 @@ _NAME = re.compile(
 )
 
 
+_MAPPED = 1 << 20  # bytes of a file from which a map of it costs less than its read
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A dumped tensor. `name`: the operator's as the file has it; `path` None: only its statistics are
@@ -39,14 +42,15 @@ class Record:
     path: Path | None = None
     row: dict[str, str] | None = None
 
-    def array(self) -> np.ndarray | None:
-        """The elements; None if only statistics were dumped.  Errors: ValueError for a file that is
-        damaged.
+    def array(self, mapped: bool = False) -> np.ndarray | None:
+        """The elements; None if only statistics were dumped. `mapped`: of a large file a view that reads what
+        is looked at.  Errors: ValueError for a file that is damaged.
         """
         if self.path is None:
             return None
         try:
-            return np.load(self.path, allow_pickle=False)
+            is_large = mapped and self.path.stat().st_size > _MAPPED
+            return np.load(self.path, mmap_mode="r" if is_large else None, allow_pickle=False)
         except (OSError, ValueError, EOFError) as cause:
             raise errors.value_error("dump", f"{self.path} cannot be read: {cause}") from None
 

@@ -13,15 +13,22 @@ from typing import Any
 from mycelia.engine.base import config
 
 _SECRET = re.compile(r"(?i)key|token|secret|passw|credential|auth|cookie|session")
-_HIDDEN = "(not shown)"
+HIDDEN = "(not shown)"
+_SHORTEST = 6  # characters of a value that is taken out of texts
 _OURS = ("MYCELIA_", "MINDSPORE_", "MS_", "GLOG_", "RANK_", "OMP_", "PYTHON", "CUDA_", "VLOG_")
+
+
+def secrets() -> list[str]:
+    """Values of environment variables whose names tell of a secret; short ones could be any word."""
+    found = {v for name, v in os.environ.items() if _SECRET.search(name) and len(v) >= _SHORTEST}
+    return sorted(found, key=len, reverse=True)
 
 
 def environment() -> dict[str, Any]:
     """Versions, machine, command line, settings in force and environment variables; secrets are not shown."""
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "command": [_SECRET_VALUE.sub(rf"\1{_HIDDEN}", word) for word in sys.argv],
+        "command": [_SECRET_VALUE.sub(rf"\1{HIDDEN}", word) for word in sys.argv],
         "folder": os.getcwd(),
         "process": os.getpid(),
         "python": platform.python_version(),
@@ -29,11 +36,11 @@ def environment() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "packages": _packages(),
         "settings": {
-            key: _HIDDEN if _SECRET.search(key) and value else repr(value)
+            key: HIDDEN if _SECRET.search(key) and value else repr(value)
             for key, value in ((key, config.get(key)) for key in config.SETTINGS)
         },
         "variables": {
-            name: _HIDDEN if _SECRET.search(name) else value
+            name: HIDDEN if _SECRET.search(name) else value
             for name, value in sorted(os.environ.items())
             if name.startswith(_OURS)
         },

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mycelia.debug.bundle import write_bundle
+from mycelia.debug.dump import DumpObserver
+from mycelia.debug.recorder.environment import environment
+from mycelia.engine import observing
 from mycelia.engine.base import config, errors, log
 from mycelia.engine.compile.overflow import Check, Overflow
 from mycelia.engine.tensors.tensor import Tensor
@@ -20,7 +22,6 @@ from mycelia.train.callbacks.monitor import loss_value, place_in_epoch
 
 _CHECKS = ("loss", "grads")
 _ACTIONS = ("raise", "stop", "skip", "dump")
-_SECRET = ("key", "token", "secret", "password", "passwd", "credential")
 
 
 class _Watching(Callback):
@@ -72,7 +73,8 @@ class StopOnNaN(_Watching):
 
     `check`: what is looked at, "loss", "grads" or both. `action`: "raise" an error that names the operator,
     "stop" the training after this step, "skip" the step, so that Parameters are as they were before it, or
-    "dump": write ``first_bad.json`` with what surrounds it into a folder below `path`, then raise.
+    "dump": write ``first_bad.json`` with what surrounds it into a folder below `path`, and an archive of all
+    that the process left behind (`debug.bundle`), then raise.
     Errors: ValueError for other values; FloatingPointError, an ArithmeticError, where it raises.
     """
 
@@ -119,7 +121,7 @@ class StopOnNaN(_Watching):
             run_context.request_stop()
         else:
             if self.action == "dump":
-                text += f"; see {self._write(step, reason)}"
+                text += f"; see {self._write(step, reason, params)}"
             raise NotFinite(f"StopOnNaN: {text}")
 
     def _reason(self, params: Any) -> str:
@@ -132,7 +134,7 @@ class StopOnNaN(_Watching):
             return str(self._found[0]) if self._found else f"the loss is {loss}"
         return ""
 
-    def _write(self, step: int, reason: str) -> Path:
+    def _write(self, step: int, reason: str, params: Any) -> Path:
         """The folder with what is known of the step."""
         folder = self.path / f"step_{step}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -146,26 +148,18 @@ class StopOnNaN(_Watching):
             "outputs": [str(f) for f in self._found],
         }
         write_text(folder / "first_bad.json", json.dumps(content, indent=2))
-        write_text(folder / "environment.json", json.dumps(_environment(), indent=2))
+        write_text(folder / "environment.json", json.dumps(environment(), indent=2))
+        write_bundle(folder, self.path / f"step_{step}.zip", more=_left_behind(params), first_bad=content)
         return folder / "first_bad.json"
+
+
+def _left_behind(params: Any) -> list[str]:
+    """Folders with what the process has written so far: dumps, records, logs, graphs, summaries."""
+    found = [config.get(key) for key in ("rdr_path", "log_dir", "save_graphs_path") if key in config.SETTINGS]
+    found += [observer.config.path for observer in observing.observers if isinstance(observer, DumpObserver)]
+    found += [getattr(c, "_summary_dir", "") for c in params.list_callback]
+    return [os.fspath(place) for place in found if place]
 
 
 class NotFinite(FloatingPointError):
     """A step of training has numbers that are not finite."""
-
-
-def _environment() -> dict[str, Any]:
-    """Versions, settings and variables, without what may be a secret."""
-    from importlib.metadata import version
-
-    variables = {
-        name: value for name, value in os.environ.items() if not any(word in name.lower() for word in _SECRET)
-    }
-    settings = {key: repr(config.get(key)) for key in config.SETTINGS if config.is_set(key)}
-    return {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "python": sys.version,
-        "mycelia": version("mycelia-core"),
-        "settings": settings,
-        "environment": variables,
-    }
