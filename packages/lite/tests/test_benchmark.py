@@ -132,7 +132,7 @@ def test_clients_load_a_runner(given):
         ("--modelFile=/no/such.ms", "cannot open '/no/such.ms'"),
         ("--numThreads=0", "thread_num must be at least 1"),
         ("--inputShapes=a,b", "inputShapes must look like"),
-        ("--inputShapes=2,2,32,32", "do not fit"),
+        ("--inputShapes=2,2,32,32", "was converted with size 1 of axis 1"),
         ("--inDataFile=/dev/null", "has 0 bytes"),
         ("--perfProfiling=true", "counters of the processor are not read"),
         ("--loopCount=0", "loop_count must be at least 1"),
