@@ -1,5 +1,6 @@
 """A gallery of runs for Mycelia Insight: trainings of LeNet-5 on handwritten digits with several
-hyper-parameters, one that diverges, a loss landscape, graphs of compile stages, embeddings, texts, sounds.
+hyper-parameters, one that diverges, a loss landscape, graphs of compile stages, embeddings, texts, sounds, a
+dump of steps that end in NaN, for the debugger.
 
 usage: insight_tour.py [--epochs N] [--trainings N] [--output DIRECTORY]
 """
@@ -20,7 +21,7 @@ from digits import create_dataset, write_files
 from lenet import LeNet5
 
 import mycelia as ms
-from mycelia import nn
+from mycelia import debug, nn
 from mycelia.train import SummaryCollector, SummaryLandscape, SummaryRecord
 
 #: Optimizer, learning rate, batch size, seed; the first ones differ the most.
@@ -75,6 +76,15 @@ def keep_stages(digits: Path, run: Path) -> None:
     """A training step as the compiler sees it, stage by stage, beside what it computes."""
     with ms.config.context(save_graphs=2, save_graphs_path=str(run / "stages")):
         train(digits, run, 1, "Adam", 0.001, 128, 4)
+
+
+def dump_steps(digits: Path, run: Path) -> None:
+    """Every operator's tensors of six steps with a learning rate that is far too high."""
+    ms.set_seed(5)
+    net = LeNet5()
+    model = ms.Model(net, loss_fn(), optimizer_of("SGD", net, 1e12))
+    with debug.dump({"path": str((run / "dump").absolute()), "net_name": "LeNet5"}):
+        model.train(1, create_dataset(digits, "train", 16).take(6), dataset_sink_mode=False)
 
 
 def record_media(digits: Path, run: Path, net: nn.Cell) -> None:
@@ -158,6 +168,7 @@ def main() -> None:
     draw_landscape(digits, told("landscape"), options.epochs, options.landscape_size)
     keep_stages(digits, told("compile stages"))
     record_media(digits, told("media"), net)
+    dump_steps(digits, told("debugged"))
     print(f"{time.perf_counter() - begin:6.1f} s  done. See it:\n")
     print(f"    mycelia-insight start --summary-base-dir {runs}\n")
 

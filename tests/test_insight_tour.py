@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_the_tour_makes_a_run_of_every_kind(tmp_path):
     pytest.importorskip("mlxtend")
     library = pytest.importorskip("mycelia_insight.runs.library")
+    from mycelia import debug
     from mycelia_insight.runs.graphs import sources
     from mycelia_insight.runs.kinds import Kind
 
@@ -43,5 +44,7 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
     assert not all(abs(loss) < 1e30 for loss in losses.tolist())
     assert sum(kind == Kind.LANDSCAPE for kind, _ in runs["./landscape"]) == 2
     assert {kind for kind, _ in runs["./media"]} >= {Kind.TENSOR, Kind.TEXT, Kind.AUDIO, Kind.IMAGE}
+    analyzer = debug.DumpAnalyzer(tmp_path / "runs" / "debugged" / "dump")
+    assert len(analyzer.get_iterations()) == 6 and analyzer.trace_nonfinite()
     stages = [source.id for source in sources(found.get("./compile stages"))]
     assert sum(id.endswith(".ir") for id in stages) > 3

@@ -33,6 +33,11 @@ def of(run: str, page: str, **query: object) -> str:
     return f"#/train-manage/{page}?train_id={quote(run)}{more}"
 
 
+def debugger(**query: str) -> str:
+    shown = {"dir": "./debugged/dump", "step": "2", **query}
+    return "#/offline-debugger?" + "&".join(f"{name}={quote(one)}" for name, one in shown.items())
+
+
 ADAM = "./lenet/adam-0.001-32"
 NET = "Default/network-WithLossCell"
 #: Name of the picture -> address of the page.
@@ -60,7 +65,14 @@ PAGES = {
     "landscape": of("./landscape", "loss-analysis", view="surface"),
     "landscapes": "#/compare-analysis/loss?view=relief",
     "machine": of(ADAM, "system"),
+    "debugger": debugger(tab="watchpoints", why="step"),
+    "debugger-values": debugger(
+        node=f"graph_0/{NET}/_backbone-LeNet5/fc2-Dense/Dense-op0", tensor="output:0", why="node"
+    ),
 }
+#: What is pressed on a page if it is there, and what is brought to its top.
+PRESSED = {"debugger": "recommend-yes"}
+TOP = {"debugger-values": "chosen-node"}
 SEEN = "return document.body.innerText + document.querySelectorAll('*').length"
 
 
@@ -113,6 +125,11 @@ def look(address: str, names: list[str]) -> None:
                 driver.get("about:blank")
                 driver.get(address + PAGES[name])
                 settle(driver)
+                if name in PRESSED or name in TOP:
+                    press = "document.querySelector('[data-testid=' + arguments[0] + ']')?."
+                    driver.execute_script(f"{press}click()", PRESSED.get(name, "nothing"))
+                    settle(driver)
+                    driver.execute_script(f"{press}scrollIntoView()", TOP.get(name, "nothing"))
                 keep(driver.get_screenshot_as_png(), OUT / f"insight-{name}{'-dark' * (theme == 'dark')}.png")
     finally:
         driver.quit()
@@ -124,7 +141,7 @@ def settle(driver) -> None:
     end = time.monotonic() + 30
     while time.monotonic() < end:
         before.append(driver.execute_script(SEEN))
-        if len(before) > 4 and len(set(before[-4:])) == 1:
+        if len(before) > 4 and len(set(before[-4:])) == 1 and "Reading…" not in before[-1]:
             return
         time.sleep(0.5)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mycelia_insight.debugger.offline import DumpSource, OfflineSession
 from mycelia_insight.runs.dumps import find_dumps
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.app import make_app
@@ -162,6 +165,26 @@ def test_sessions_that_are_closed_are_not_found(client, ask):
     assert ask("steps")["steps"]
     client.post(f"{SESSIONS}/1/delete", {})
     ask("steps", 404)
+
+
+def test_who_asks_while_nodes_are_read_waits_for_them(base, monkeypatch):
+    inside, go_on = threading.Event(), threading.Event()
+    nodes = DumpSource.nodes
+
+    def slow(source):
+        inside.set()
+        go_on.wait(60)
+        return nodes.fget(source)
+
+    monkeypatch.setattr(DumpSource, "nodes", property(slow))
+    session = OfflineSession(base / "deep" / "dump")
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(session.tree, 0)
+        inside.wait(60)
+        second = pool.submit(session.tree, 1)
+        wait([second], 0.2)  # it has time to be wrong
+        go_on.set()
+        assert first.result().graphs == second.result().graphs != []
 
 
 def test_the_interface_tells_of_the_debugger(client):

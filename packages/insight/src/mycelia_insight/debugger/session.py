@@ -87,16 +87,19 @@ class Session:
         self.changed = threading.Condition()
         self._trees: dict[int, Tree] = {}
         self._version = -1
+        self._building = threading.RLock()
 
     # ---- where one is
 
     @property
     def trees(self) -> dict[int, Tree]:
         """The nodes of each rank."""
-        if self._version != self.source.version:
-            self._version = self.source.version
-            self._trees = {rank: Tree(self.source.nodes, rank) for rank in self.source.get_ranks()}
-        return self._trees
+        with self._building:  # a page asks several things at once
+            version = self.source.version
+            if self._version != version:
+                self._trees = {rank: Tree(self.source.nodes, rank) for rank in self.source.get_ranks()}
+                self._version = version
+            return self._trees
 
     @property
     def last_step(self) -> int:
