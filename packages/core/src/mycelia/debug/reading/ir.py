@@ -10,7 +10,8 @@ from pathlib import Path
 
 _NODE = re.compile(r"\s*(%[^=]*?)\s*=\s*(?:PrimFunc_)?([A-Za-z0-9_]+)\((.*?)\)\s*(?:\{|$|primitive_attrs)")
 _SCOPE = re.compile(r"\s*# Fullname with scope: \((.*)\)\s*$")
-_LINE = re.compile(r"\s*# In file (.*?):(\d+)(?:~\d+)?, \d+~\d+/(.*)/\s*$")
+#: By MindSpore 2.10 with columns, a function with its last line (its group 3); by 2.0 without either.
+_LINE = re.compile(r"\s*# (?:inlined:)?In file (.*?):(\d+)(~\d+)?(?:, \d+~\d+)?/(.*)/\s*$")
 _VALUE = re.compile(r"%[A-Za-z0-9_.]+")
 
 
@@ -53,8 +54,8 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
             elif current is not None and (match := _SCOPE.match(line)):
                 current.name = match[1]
                 nodes[current.name] = current
-            elif current is not None and (match := _LINE.match(line)) and "~" not in line.partition(",")[0]:
-                current.stack.insert(0, SourceLine(match[1], int(match[2]), match[3].strip()))
+            elif current is not None and (match := _LINE.match(line)) and not match[3]:
+                current.stack.insert(0, SourceLine(match[1], int(match[2]), match[4].strip()))
     for node in nodes.values():
         node.inputs = [makers[v].name for v in node.inputs if v in makers and makers[v].name]
     return nodes
