@@ -36,6 +36,7 @@ class Desk:
     def train(self, *options: str, script: Path = SCRIPT, **variables: str) -> subprocess.Popen:
         known = {
             "ENABLE_MS_DEBUGGER": "1",
+            "MYCELIA_DEBUGGER_TIMEOUT": "600",  # a busy machine is no service that is gone
             "MS_DEBUGGER_HOST": "127.0.0.1",
             "MS_DEBUGGER_PORT": str(self.listener.port),
         }

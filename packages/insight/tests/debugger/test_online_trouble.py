@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -94,27 +93,31 @@ def test_a_service_that_goes_leaves_the_training_as_set(desk, lost, ends):
 
 
 _SERVICE = """
-import sys
+import os, sys
 from mycelia_insight.debugger.online.listener import Listener
-listener = Listener("127.0.0.1", 0)
-listener.follow(lambda training: print("connected", flush=True))
+
+class Doomed(Listener):
+    def _WaitCMD(self, *call):
+        os.kill(os.getpid(), int(sys.argv[1]))
+        return super()._WaitCMD(*call)
+
+listener = Doomed("127.0.0.1", 0)
 print(listener.port, flush=True)
 sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-def test_a_service_that_is_killed_or_frozen_holds_no_training(desk, how):
+@pytest.mark.parametrize(
+    "how, timeout", [(signal.SIGKILL, "600"), (signal.SIGSTOP, "2")], ids=["killed", "frozen"]
+)
+def test_a_service_that_is_killed_or_frozen_holds_no_training(desk, how, timeout):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    service = subprocess.Popen([sys.executable, "-c", _SERVICE], **pipes)
+    service = subprocess.Popen([sys.executable, "-c", _SERVICE, str(int(how))], **pipes)
     desk.processes.append(service)
     port = service.stdout.readline().strip()
-    training = desk.train("--steps", "2", MS_DEBUGGER_PORT=port, MYCELIA_DEBUGGER_TIMEOUT="1")
-    assert service.stdout.readline() == "connected\n"
-    os.kill(service.pid, how)
-    assert training.wait() == 0 and "trained" in training.stdout.read()
-    if how == signal.SIGSTOP:
-        os.kill(service.pid, signal.SIGCONT)
+    training = desk.train("--steps", "2", MS_DEBUGGER_PORT=port, MYCELIA_DEBUGGER_TIMEOUT=timeout)
+    output, errors = training.communicate()
+    assert training.returncode == 0 and "trained" in output and "the debugger is not there" in errors
 
 
 def test_no_service_at_all(desk):

@@ -86,6 +86,7 @@ class Debugged(Observer):
         if self.channel.closing.is_set():
             return
         unwatch(self)
+        self.channel.lost = self.channel.lost or str(lost)
         self.channel.close()
         stops = config.get("debugger_lost") == "stop"
         how = "the training stops" if stops else "the training goes on without it"
@@ -219,11 +220,15 @@ class Debugged(Observer):
             kind = reply.WhichOneof("cmd")
             if kind == "exit":
                 raise Terminated("the debugger ended the training")
-            if kind == "run_cmd" and reply.run_cmd.run_level != "recheck":
-                self.go(reply.run_cmd)
+            run = reply.run_cmd
+            is_pause = run.WhichOneof("cmd") == "run_steps" and not run.run_steps
+            if kind == "run_cmd" and run.run_level == "step" and is_pause:
+                continue  # MindInsight's pause
+            if kind == "run_cmd" and run.run_level != "recheck":
+                self.go(run)
                 return
             if kind == "run_cmd":
-                self.recheck(reply.run_cmd.run_steps)
+                self.recheck(run.run_steps)
             elif kind == "set_cmd":
                 self.set_watch(reply.set_cmd)
             elif kind == "view_cmd":
@@ -234,7 +239,7 @@ class Debugged(Observer):
                 failures += 1
                 if failures > 5:  # as many as MindSpore tries
                     raise Lost(f"{self.channel.address} has no commands")
-                self.channel.closing.wait(1)
+                self.channel.closing.wait(0.2)
 
     def go(self, command: Any) -> None:
         if command.run_level == "node":
@@ -253,8 +258,9 @@ class Debugged(Observer):
 
     def recheck(self, step: int) -> None:
         iteration = step - 1 if step > 0 else self.iteration
-        found = watchpoints.hits(list(self.watches.values()), self.steps, iteration)
-        self.channel.call("SendWatchpointHits", iter(list(found)))
+        found = list(watchpoints.hits(list(self.watches.values()), self.steps, iteration))
+        if found:  # MindInsight drops the commands that follow, even if there are none
+            self.channel.call("SendWatchpointHits", iter(found))
 
     # ---- values
 
@@ -265,12 +271,14 @@ class Debugged(Observer):
             iteration -= 1
         elif wanted.iter:
             iteration = int(wanted.iter) - 1 if wanted.iter.isdecimal() else -1
+        # MindInsight puts Parameters into the scopes of their readers.
+        name = wanted.node_name.rpartition("/")[2] if wanted.truncate else wanted.node_name
         if self.partial:
-            self.looked_at.add((wanted.graph_name, wanted.node_name))
+            self.looked_at.add((wanted.graph_name, name))
         step = self.steps.get(iteration, {})
         for number, values in step.items():
             if wanted.graph_name in ("", graphs.graph_name(number)):
-                found = values.find(wanted.node_name, wanted.slot)
+                found = values.find(name, wanted.slot)
                 if found is not None:
                     return found
         return None

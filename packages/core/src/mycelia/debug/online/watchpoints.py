@@ -55,7 +55,10 @@ def read(command: Any) -> Watch:
         for p in sent.params if not p.disabled
     }  # fmt: skip
     found.values(given)
-    nodes = [(n.graph_name, n.node_name) for n in command.watch_nodes]
+    nodes = [
+        (n.graph_name, n.node_name.rpartition("/")[2] if n.node_type == "Parameter" else n.node_name)
+        for n in command.watch_nodes
+    ]
     return Watch(command.id, found, given, nodes, sent)
 
 

@@ -120,7 +120,7 @@ class Training:
         """What it found at the end of a step, or when it was asked to look again."""
         with self.changed:
             if self.current is not None and self.current.step:
-                self.hits[self.current.step] = list(found)
+                self.hits[self.current.step] = self.current.found = list(found)
             else:
                 self._new_hits = list(found)
                 self.left, self.node = 0, None
@@ -143,6 +143,8 @@ class Training:
         with self.changed:
             self.beat()
             if self.current is not None:
+                if self.current.step and not self.current.found:
+                    self.hits[self.current.step] = []  # nothing was sent: nothing hits
                 self.current.finished.set()
                 self.current = None
             before = self.step
