@@ -245,13 +245,13 @@ def size() -> None:
     model, source, program = FILES / "MobileNetV2 224.ms", FILES / "program.cc", FILES / "program"
     source.write_text(PROGRAM)
     there = crop([str(model)], str(FILES / "libcropped.a")).instruction_sets
-    for sets in (there, *([one] for one in there)):
+    alone = [one for one in there if one != "avx512"]  # which has no kernel where AVX2's is as good
+    for sets in (there, *([one] for one in alone)):
         made = crop([str(model)], str(FILES / "libcropped.a"), instruction_sets=sets)
-        options = ["-std=c++17", "-Os", f"-I{runtime.folder() / 'include'}", "-Wl,--gc-sections", "-s"]
+        link = "-Wl,--gc-sections,-z,noseparate-code"  # code and constants share pages
+        options = ["-std=c++17", "-Os", f"-I{runtime.folder() / 'include'}", link, "-s"]
         subprocess.run(["c++", *options, source, made.path, "-pthread", "-o", program], check=True)
-        subprocess.run(
-            [program, model], check=True, env=os.environ | {"MYCELIA_ISA": made.instruction_sets[0]}
-        )
+        subprocess.run([program, model], check=True)
         what = f"program cropped to MobileNetV2, without weights: {', '.join(made.instruction_sets)}"
         rows.append([what, f"{program.stat().st_size:,}", "< 300,000"])
     note = (
