@@ -8,9 +8,10 @@ from mycelia.debug.precision.measures import measure as measure, ulps as ulps
 from mycelia.debug.precision.operator_check import (
     Checked as Checked, OperatorCheck as OperatorCheck, acc_check as acc_check,
 )
+from mycelia.debug.precision.references import ReferenceDump as ReferenceDump
 from mycelia.precision import COLUMNS as COLUMNS, STRICT_COLUMNS as STRICT_COLUMNS
 
 __all__ = [
     "COLUMNS", "STRICT_COLUMNS", "Bisect", "Checked", "Comparison", "Divergence", "Metric", "OperatorCheck",
-    "Row", "acc_check", "collect", "measure", "save", "ulps",
+    "ReferenceDump", "Row", "acc_check", "collect", "measure", "save", "ulps",
 ]

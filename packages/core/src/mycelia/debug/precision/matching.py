@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mycelia.debug.dump import files
 from mycelia.debug.reading.folders import Dump, Record, Step
 from mycelia.engine.base import errors
 
@@ -29,7 +30,8 @@ class Pair:
 
 
 def read_map(path: str | os.PathLike) -> dict[str, str]:
-    """A JSON object: names of operators under test -> names, or parts of names, of the reference.
+    """A JSON object: names of operators under test, or of scopes, -> names of the reference. What a scope
+    makes is the output of its last operator.
 
     Errors: ValueError for another content.
     """
@@ -77,10 +79,26 @@ def _of_step(step: Step, other: Step | None, by: str, names: Mapping[str, str]) 
     loose: dict[tuple, Record] = {}
     for record in reversed(records):
         loose[_bare(record.name), record.io, record.slot] = record
-    for record in step.records():
-        name = names.get(record.name, record.name)
+    ours = step.records()
+    partners = _by_scope(ours, names)
+    for record in ours:
+        name = partners.get(record.name, record.name)
         found = keyed.get((name, record.io, record.slot))
         yield Pair(record, found or loose.get((_bare(name), record.io, record.slot)))
+
+
+def _by_scope(records: list[Record], names: Mapping[str, str]) -> dict[str, str]:
+    """Operators -> names of the reference: those that are named, and the last one of each scope that is."""
+    known = {r.name: None for r in records if r.io == "output"}
+    found = {}
+    for name, other in names.items():
+        short = files.op_name(name)
+        if short in known or name in known:
+            found[name if name in known else short] = other
+        else:
+            last = [n for n in known if n.startswith(f"{short}_")][-1:]
+            found.update(dict.fromkeys(last, other))
+    return found
 
 
 def _key(record: Record) -> tuple[str, str, int]:
