@@ -69,7 +69,11 @@ const myc_kernel kAvx2[] = {
 #endif
 #undef LITE_KERNEL_WIDE
 #ifdef MYC_WITH_AVX512
+#ifdef MYC_WITH_AVX2
 #define LITE_KERNEL(op, suffix, dtypes)
+#else  // kernels that gain nothing from AVX-512 are those of AVX2, whose own table a cropped library lacks
+#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx2, 0},
+#endif
 #define LITE_KERNEL_WIDE(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx512, 0},
 const myc_kernel kAvx512[] = {
 #include "kernels.def"

@@ -60,7 +60,8 @@ def crop(
 
     package_file: the library that is cut; that of this installation. input_shapes: further shapes that the
     models will be given, by name of the input: other shapes may need other kernels, and one that is missing
-    is an error when the model is resized. instruction_sets: of `INSTRUCTION_SETS`; empty: all that there are.
+    is an error when the model is resized. instruction_sets: of `INSTRUCTION_SETS`; empty: all that there are;
+    avx512 brings the kernels of avx2 that have no form for AVX-512.
     exceptions: whether the runtime catches what delegates and callbacks throw, and tells a lack of memory for
     a few bytes by a code, rather than ending the program; it is a third larger then.
 
@@ -197,9 +198,10 @@ def _features() -> list[str]:
 def _missing_parts(parts: Collection[str], sets: Collection[str]) -> str:
     """A source with functions by the names of those parts of kernels that are left out."""
     table = (_tables() / "kernel_parts.def").read_text()
+    fallback = {"avx2"} if "avx512" in sets else set()  # whose kernels stand in the table of avx512
     lines = ['#include "mycelia/abi.h"']
     for part, function in re.findall(r"(?m)^LITE_PART\((\w+), (\w+)\)", table):
-        for name in sorted({"generic", *sets}):  # plain code is generic
+        for name in sorted({"generic", *sets, *fallback}):  # plain code is generic
             symbol = f"myc_cpu_{function}_part{_suffix(name)}"
             if part not in parts:
                 lines.append(f'extern "C" int32_t {symbol}() {{ return MYC_E_UNSUPPORTED; }}')

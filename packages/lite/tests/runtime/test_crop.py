@@ -187,7 +187,10 @@ def loaded_bytes(program):
     return text + data
 
 
-@pytest.mark.parametrize(("sets", "most"), [(["generic"], 270_000), (["avx2"], 300_000), ((), 530_000)])
+@pytest.mark.parametrize(
+    ("sets", "most"),
+    [(["generic"], 270_000), (["avx2"], 300_000), (["avx512"], 340_000), ((), 530_000)],
+)
 def test_a_program_for_mobilenet_is_small(mobilenet, tmp_path, sets, most):
     if platform.machine() != "x86_64":
         pytest.skip("the bounds are those of x86-64")
@@ -198,9 +201,12 @@ def test_a_program_for_mobilenet_is_small(mobilenet, tmp_path, sets, most):
         assert "the library has" in str(error)
         pytest.skip(str(error))
     program = linked(tmp_path, "program", made.path)
-    _, found = answer_of(program, model, x, expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
     assert loaded_bytes(program) < most
+    done, found = answer_of(program, model, x, expected.shape)
+    if done.returncode and b"this processor runs none of the library's kernels" in done.stderr:
+        pytest.skip(f"the processor has no {sets[0]}")
+    assert not done.returncode, done.stderr
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
 
 def test_a_cropped_program_has_what_it_asks_for_itself(mobilenet, tmp_path):
