@@ -12,7 +12,8 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn
-from mycelia.debug.conditions import check, condition
+from mycelia.debug.checking import check_tensor
+from mycelia.debug.conditions import condition
 from mycelia.debug.conditions.recommended import suits
 from mycelia.debug.precision.comparison import Comparison
 from mycelia.debug.reading.folders import Dump
@@ -140,15 +141,13 @@ def hits(training: Training, name: str, which: str = "", **bounds: float) -> Fin
 
     def find(folder: Path) -> str:
         dump, wanted = debug.DumpAnalyzer(training.run(folder)), condition(name)
-        found, before = [], {}
+        found = []
         for tensor in sorted(dump.select_tensors(which), key=lambda t: (t.iteration, t.record.stamp)):
             node = tensor.node
             if tensor.io != "output" or not suits(wanted, node.kind, node.name):
                 continue
-            value, key = tensor.value(), (node.name, tensor.slot)
-            if check(wanted, bounds, value, before.get(key), tensor.iteration).hit:
+            if check_tensor(tensor, wanted, bounds).hit:
                 found.append(f"{tensor.iteration} {_short(node.name)}")
-            before[key] = value
         return "; ".join(dict.fromkeys(found))
 
     return find

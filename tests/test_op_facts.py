@@ -40,6 +40,7 @@ LISTS = {
     "engine/ops/methods/overloads.py": "methods of Tensor whose signature is not that of the op",
     "engine/ops/type_names.py": "MindSpore's names of operators whose arguments differ from the op's",
     "debug/conditions/check.py": "types of operators that MindSpore's debugger takes for activations",
+    "debug/conditions/overflow.py": "types of operators whose integers wrap around, with exact results",
     "io/mindir/operators/math.py": "operators of MindSpore whose name is not that of an op",
 }
 

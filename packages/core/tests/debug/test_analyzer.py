@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -192,3 +194,42 @@ def test_statistics_without_counts_say_what_to_dump(tmp_path):
 def test_a_folder_without_a_dump_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="holds no dump"):
         debug.DumpAnalyzer(tmp_path)
+
+
+def test_weights_are_compared_over_ranks(folder, tmp_path):
+    shutil.copytree(folder / "rank_0", tmp_path / "rank_0")
+    shutil.copytree(folder / "rank_0", tmp_path / "rank_1")
+    wanted = debug.WatchCondition("rank_mismatch")
+    alike = debug.DumpAnalyzer(tmp_path)
+    assert alike.check_watchpoints([debug.Watchpoint(alike.select_tensors("fc."), wanted)]) == []
+    (file,) = (tmp_path / "rank_1").rglob("*/1/Parameter.fc_weight*.npy")
+    content = np.load(file)
+    content[0, 0] += 0.5
+    file.unlink()  # it may be one file with another name
+    np.save(file, content)
+    apart = debug.DumpAnalyzer(tmp_path)
+    hits = apart.check_watchpoints([debug.Watchpoint(apart.select_tensors("fc."), wanted)])
+    assert [(h.tensor.rank, h.tensor.iteration, h.tensor.node.name) for h in hits] == [
+        (0, 1, "fc.weight"), (1, 1, "fc.weight"),
+    ]  # fmt: skip
+    assert "max_difference_gt = 0.5" in hits[0].get_hit_detail()
+    bound = debug.WatchCondition("rank_mismatch", max_difference_gt=0.5)
+    assert apart.check_watchpoints([debug.Watchpoint(apart.select_tensors("fc."), bound)]) == []
+
+
+def test_conditions_beyond_mindspores_have_what_they_look_at(folder):
+    dump = debug.DumpAnalyzer(folder)
+
+    def hits(text, name, **values):
+        point = debug.Watchpoint(dump.select_tensors(text), debug.WatchCondition(name, **values))
+        return [
+            (h.tensor.node.kind, h.tensor.iteration, h.error_code) for h in dump.check_watchpoints([point])
+        ]
+
+    assert hits("", "nan_born") == [("Log", 1, 0)]  # of 0, not what reads it
+    assert hits("ReLU", "dead_relu", steps=1) == [("ReLU", 1, 0)]
+    assert hits("ReLU", "dead_relu", steps=2) == []  # it was not in the step before
+    assert hits("Dense", "expression", expression="max < previous.max") == [("Dense", 0, 4), ("Dense", 1, 0)]
+    with pytest.raises(ValueError, match="position 1 of"):
+        debug.WatchCondition("expression", expression="maximum > 1")
+    assert repr(debug.WatchCondition("dead_relu", steps=2)) == "WatchCondition('dead_relu', steps=2)"

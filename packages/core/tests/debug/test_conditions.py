@@ -13,6 +13,7 @@ from mycelia.debug.conditions import (
     IS_NAN,
     NO_PREVIOUS,
     NO_VALUE,
+    Around,
     check,
     condition,
     error_texts,
@@ -25,7 +26,8 @@ X = np.array([-2.0, -1.0, 0.0, 1.0, 4.0], np.float32)  # mean 0.4, mean of absol
 
 
 def hits(name, array=X, previous=None, step=0, **given):
-    found = check(condition(name), given, array, previous, step)
+    around = Around(() if previous is None else (previous,))
+    found = check(condition(name), given, array, around, step)
     assert found.error_code == 0
     return found.hit
 

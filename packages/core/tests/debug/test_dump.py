@@ -435,6 +435,38 @@ def test_weights_that_do_not_change_are_a_condition(tmp_path):
     assert sorted({p.parent.name for p in tmp_path.rglob("Dense*.npy")}) == ["2"]
 
 
+@pytest.mark.parametrize(
+    ("operation", "values", "watch"),
+    [
+        (ops.relu, (1.0, 0.0, 0.0), {"condition": "dead_relu", "params": {"steps": 2}}),
+        (ops.relu, (1.0, 1.0, 0.5), {"condition": "expression",
+                                     "params": {"expression": "max < previous.max"}}),
+        (lambda x: x + x, (1, 2**30 - 1, 2**30), {"condition": "operator_overflow"}),
+        (ops.log, (1.0, np.inf, 0.0), {"condition": "nan_born", "nodes": ["Log"]}),
+    ],
+    ids=["dead_relu", "expression", "operator_overflow", "nan_born"],
+)  # fmt: skip
+def test_conditions_look_back_and_at_inputs(tmp_path, operation, values, watch):
+    class Plain(nn.Cell):
+        def construct(self, x):
+            return operation(x)
+
+    net = Plain()
+    with debug.dump({"path": str(tmp_path), "conditions": [watch]}):
+        for value in values:
+            net(Tensor(np.full(2, value, np.int32 if isinstance(value, int) else np.float32)))
+    assert {p.parent.name for p in tmp_path.rglob("*.npy")} == {"2"}
+
+
+def test_ranks_are_compared_by_a_reader_of_their_dumps(tmp_path):
+    watch = {"condition": "rank_mismatch"}
+    with (
+        pytest.raises(ValueError, match="ask a DumpAnalyzer"),
+        debug.dump({"path": str(tmp_path), "conditions": [watch]}),
+    ):
+        Net()(Tensor(X))
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="a signal of POSIX")
 def test_a_signal_asks_for_the_next_step(tmp_path):
     net = Net()

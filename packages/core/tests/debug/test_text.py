@@ -188,6 +188,17 @@ def test_watchpoints_from_making_to_hits(ask):
     assert "abs_mean_update_ratio_gt (0.1)" in ask("conditions")
 
 
+def test_an_expression_is_a_watchpoint(ask):
+    ask("unwatch all")
+    told = ask("watch expression 'expression=count == 12 and previous.nan == 0' fc1.weight")
+    assert "count == 12 and previous.nan == 0" in told
+    assert "no value of the step before" in ask("hits")
+    ask("step 1")
+    assert "count = 12, previous.nan = 0" in ask("hits")
+    assert "position 6" in ask("watch expression 'expression=max >'", right=False)
+    ask("unwatch all")
+
+
 def test_why_leads_back(ask):
     assert "All values of iteration 0 are finite" in ask("why")
     ask("step 2")

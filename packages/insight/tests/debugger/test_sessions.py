@@ -246,11 +246,56 @@ def test_recommended_watchpoints(client, session):
 def test_conditions_are_listed_with_their_parameters(client, session):
     groups = {g["id"]: g["conditions"] for g in ask(client, f"{session}/condition-collections")}
     assert set(groups) == {
-        f"{t}_condition_collection" for t in ("tensor", "weight", "activation", "gradient")
+        f"{t}_condition_collection" for t in ("tensor", "weight", "activation", "gradient", "loss")
     }
+    beyond = {c["id"] for g in groups.values() for c in g if c.get("beyond")}
+    assert beyond >= {"dead_relu", "expression", "rank_mismatch", "loss_not_decreasing"}
+    assert sum(len(c) for c in groups.values()) - len(beyond) == 17  # those of MindInsight, as it has them
+    (own,) = next(c for c in groups["tensor_condition_collection"] if c["id"] == "expression")["parameters"]
+    assert (own["name"], own["type"], own["default_value"]) == ("expression", "STRING", None)
     changed = next(c for c in groups["weight_condition_collection"] if c["id"] == "weight_not_changed")
     assert [p["name"] for p in changed["parameters"]] == ["rtol"]
-    assert sum(len(c) for c in groups.values()) >= 17
+
+
+def watched(client, session, name, step, **params):
+    """What hits a condition on all that it is about in a step: rows with a node's name and its point."""
+    given = {"id": name, "params": [{"name": k, "value": v} for k, v in params.items()]}
+    graphs = ask(client, f"{session}/retrieve", {"mode": "all"})["graph"]["graph_names"]
+    made = ask(client, f"{session}/create-watchpoint", {"condition": given, "watch_nodes": graphs})["id"]
+    ask(client, f"{session}/control", {"mode": "reset", "steps": step})
+    hits = ask(client, f"{session}/search-watchpoint-hits", {"group_condition": {"limit": 99, "offset": 0}})
+    ask(client, f"{session}/delete-watchpoint", {"watch_point_id": made})
+    return [
+        (hit["node_name"], point) for hit in hits["watch_point_hits"] for tensor in hit["tensors"]
+        for point in tensor["watch_points"]
+    ]  # fmt: skip
+
+
+def test_conditions_beyond_mindinsight(client, session):
+    born = watched(client, session, "nan_born", 3)
+    assert born and all(p["reason"] == "NaN or infinities of finite inputs" for _, p in born)
+    assert len(born) < len(watched(client, session, "tensor_overflow", 3))
+    assert not watched(client, session, "nan_born", 2)
+    ((name, point),) = watched(client, session, "dead_relu", 2, dead_percentage_ge=0, steps=2)
+    assert "ReLU" in name and point["watch_condition"]["params"][0]["actual_value"] in (0, 25, 50, 75, 100)
+    text = "previous.nan == 0 and nan > 0"
+    grown = watched(client, session, "expression", 3, expression=text)
+    (param,) = grown[0][1]["watch_condition"]["params"]
+    assert param["value"] == text and grown[0][1]["reason"].startswith("previous.nan = 0, nan = ")
+    losses = watched(client, session, "loss_not_decreasing", 2, window=1, min_rel_drop=1)
+    assert losses and all(p["error_code"] == 0 for _, p in losses)
+    assert {p["error_code"] for _, p in watched(client, session, "loss_not_decreasing", 2)} == {4}
+    assert {p["error_code"] for _, p in watched(client, session, "rank_mismatch", 2)} == {128}
+    assert watched(client, session, "update_ratio", 2, update_ratio_gt=0)
+    assert watched(client, session, "gradient_norm", 2, l2norm_gt=0)
+
+
+def test_an_expression_that_is_wrong_is_refused_with_its_place(client, session):
+    given = {"id": "expression", "params": [{"name": "expression", "value": "max > "}]}
+    told = ask(
+        client, f"{session}/create-watchpoint", {"condition": given, "watch_nodes": []}, code="5054B180"
+    )
+    assert "at position 7" in str(told)
 
 
 def test_lines_of_code(client, session):

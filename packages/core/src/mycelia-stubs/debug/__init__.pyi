@@ -16,7 +16,7 @@ from mycelia.debug.watch_conditions import (
     TensorChangeBelowThresholdCondition as TensorChangeBelowThresholdCondition,
     TensorOverflowCondition as TensorOverflowCondition, TensorRangeCondition as TensorRangeCondition,
     TensorTooLargeCondition as TensorTooLargeCondition, TensorTooSmallCondition as TensorTooSmallCondition,
-    TensorUnchangedCondition as TensorUnchangedCondition,
+    TensorUnchangedCondition as TensorUnchangedCondition, WatchCondition as WatchCondition,
 )
 from typing import Any as Any
 
@@ -24,8 +24,8 @@ __all__ = [
     "ConditionBase", "DebuggerTensor", "DumpAnalyzer", "Node", "NonFinite", "OperatorOverflowCondition",
     "Statistics", "TensorAllZeroCondition", "TensorChangeAboveThresholdCondition",
     "TensorChangeBelowThresholdCondition", "TensorOverflowCondition", "TensorRangeCondition",
-    "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "Watchpoint",
-    "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
+    "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "WatchCondition",
+    "Watchpoint", "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
 ]
 
 

@@ -22,12 +22,13 @@ from mycelia.debug.watch_conditions import (
     TensorTooLargeCondition,
     TensorTooSmallCondition,
     TensorUnchangedCondition,
+    WatchCondition,
 )
 
 __all__ = [
     "ConditionBase", "DebuggerTensor", "DumpAnalyzer", "Node", "NonFinite", "OperatorOverflowCondition",
     "Statistics", "TensorAllZeroCondition", "TensorChangeAboveThresholdCondition",
     "TensorChangeBelowThresholdCondition", "TensorOverflowCondition", "TensorRangeCondition",
-    "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "Watchpoint",
-    "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
+    "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "WatchCondition",
+    "Watchpoint", "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
 ]  # fmt: skip

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.debug.conditions import Hit, check, condition, error_texts
+from mycelia.debug.checking import check_tensor
+from mycelia.debug.conditions import Hit, condition, error_texts
 from mycelia.debug.reading.folders import Dump, Record, short_name
 from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
 from mycelia.debug.reading.nonfinite import trace_nonfinite
@@ -114,7 +115,9 @@ class WatchpointHit:
             return "; ".join(self.error_msg)
         hits = [p for p in self.found.parameters if p.hit]
         if not hits:
-            return "The tensor has NaN or infinities."
+            return f"The tensor has {self.found.reason or 'NaN or infinities'}."
+        if self.found.reason:
+            return f"The setting for watchpoint is {hits[0].value}. The tensor has {self.found.reason}."
         bounds = ", ".join(f"{p.name} = {p.value}" for p in hits)
         actual = ", ".join(f"{p.name} = {p.actual}" for p in hits)
         return f"The setting for watchpoint is {bounds}. The actual value of the tensor is {actual}."
@@ -270,22 +273,14 @@ class DumpAnalyzer:
         for point in watchpoints:
             wanted = condition(point.condition.condition_id)
             for tensor in point.tensors:
-                value = tensor.value()
-                if value is None and error_on_no_value:
+                if error_on_no_value and tensor.value() is None:
                     raise errors.value_error(
                         "check_watchpoints", f"{tensor.node.name} has no value in the dump"
                     )
-                before = self._previous(tensor) if wanted.needs_previous else None
-                hit = check(wanted, point.condition.values, value, before, tensor.iteration)
+                hit = check_tensor(tensor, wanted, point.condition.values)
                 if hit.hit or hit.error_code:
                     found.append(WatchpointHit(tensor, point.condition, hit))
         return found
-
-    def _previous(self, tensor: DebuggerTensor) -> np.ndarray | None:
-        for other in self.tensors_of(tensor.node, [tensor.iteration - 1]):
-            if (other.io, other.slot) == (tensor.io, tensor.slot):
-                return other.value()
-        return None
 
     def trace_nonfinite(self, iteration: int | None = None) -> list[dict[str, Any]]:
         """All outputs that are not finite, operators whose inputs are all finite first, in order of

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mycelia.debug.conditions import check, condition
+from mycelia.debug.conditions import NO_INPUTS, check, condition
 from mycelia.debug.statistics import array_of
 from mycelia.debug.watch_conditions import ConditionBase
 from mycelia.engine.base import errors
@@ -56,6 +56,11 @@ def _meets(tensor: Tensor, wanted: Any) -> bool:
         return bool(wanted(tensor))
     else:
         raise errors.type_error("break_if", f"{wanted!r} is no condition and no function")
-    if known.needs_previous:
+    if known.depth(known.values(given)):
         raise errors.value_error("break_if", f"{known.id} compares with the step before: watch it online")
-    return check(known, given, array_of(tensor)).hit
+    if known.compares_ranks:
+        raise errors.value_error("break_if", f"{known.id} compares ranks: ask a DumpAnalyzer of their dumps")
+    found = check(known, given, array_of(tensor))
+    if found.error_code & NO_INPUTS:
+        raise errors.value_error("break_if", f"{known.id} needs what the operator read: watch it online")
+    return found.hit

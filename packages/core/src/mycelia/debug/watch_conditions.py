@@ -20,6 +20,18 @@ class ConditionBase:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.values.items())})"
 
 
+class WatchCondition(ConditionBase):
+    """Any watch condition, by its name and parameters: ``WatchCondition("dead_relu", steps=3)``."""
+
+    def __init__(self, name: str, **values: Any) -> None:
+        self.condition_id = name
+        super().__init__(**values)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.condition_id), *(f"{k}={v!r}" for k, v in self.values.items())]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
 class TensorTooLargeCondition(ConditionBase):
     """Mean of absolutes, maximum, minimum or mean above a bound."""
 
@@ -69,7 +81,9 @@ class TensorOverflowCondition(ConditionBase):
 
 
 class OperatorOverflowCondition(ConditionBase):
-    """An operator whose output has NaN or infinities."""
+    """A result that does not fit into its type: NaN or infinities, a float16 that saturates, an integer that
+    wraps around, a division by zero. All but the first need the operator's inputs.
+    """
 
     condition_id = "operator_overflow"
 

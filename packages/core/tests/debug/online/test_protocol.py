@@ -107,7 +107,7 @@ def view(level, *tensors):
 def watch(number, condition, *nodes, **params):
     asked = messages.WatchCondition(condition=condition)
     for name, value in params.items():
-        asked.params.add(name=name, value=value)
+        asked.params.add(name=name, **({"text": value} if isinstance(value, str) else {"value": value}))
     found = [messages.WatchNode(node_name=name, node_type=kind) for name, kind in nodes]
     return messages.EventReply(set_cmd=messages.SetCMD(id=number, watch_nodes=found, watch_condition=asked))
 
@@ -152,6 +152,32 @@ def test_a_session_as_mindinsight_has_it():
     assert base.data_type == 11 and base.data_size == 8
     assert log["node"] and "trained" not in output  # it was ended in its third step
     assert {m.backend for m in seen["WaitCMD"]} == {"GPU"}
+
+
+def test_conditions_beyond_mindspores_are_checked_in_the_training():
+    log = {}
+
+    def replies(service):
+        (graph,) = [messages.GraphProto.FromString(t) for t in joined(service.seen["SendGraph"][0], 1 << 20)]
+        name = next(n.full_name for n in graph.node if n.op_type == "Log")
+        weight = f"Default/network/{next(p.name for p in graph.parameters if p.name.endswith('weight'))}"
+        yield watch(1, 106, (name, "Log"))
+        yield watch(2, 107, (weight, "Parameter"), expression="nan > previous.nan and count == 6")
+        yield watch(3, 107, (weight, "Parameter"), expression="max >")  # passed over
+        yield step()
+        log["first"] = service.seen["SendWatchpointHits"][-1]
+        yield step()
+        log["second"] = service.seen["SendWatchpointHits"][-1]
+
+    run(replies)
+    assert [(h.id, h.error_code) for h in sorted(log["first"], key=lambda h: h.id)] == [(1, 0), (2, 4)]
+    (born,) = [h for h in log["first"] if h.id == 1]
+    assert born.watch_condition.reason == "NaN or infinities of finite inputs"
+    (hit,) = log["second"]  # the weight is NaN by now, so that the operator makes nothing new
+    assert (hit.id, hit.error_code) == (2, 0)
+    assert hit.watch_condition.reason == "nan = 6, previous.nan = 0, count = 6"
+    (sent,) = hit.watch_condition.params
+    assert sent.text.startswith("nan >") and sent.hit and sent.actual_value == 1
 
 
 def test_commands_that_are_none_are_passed_over():

@@ -37,7 +37,7 @@ export interface TreeNode {
 
 export interface Param {
   name: string;
-  value: number | boolean;
+  value: number | boolean | string;
   actual_value?: Value | boolean | null;
 }
 
@@ -50,6 +50,7 @@ export interface WatchPoint {
 export interface PointHit extends WatchPoint {
   error_code: number;
   error_list: string[];
+  reason?: string; // what bounds alone do not tell
 }
 
 export interface Hit {

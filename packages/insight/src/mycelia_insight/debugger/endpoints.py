@@ -163,8 +163,7 @@ class _Debugger:
     # ---- watchpoints
 
     def collections(self, request: Request) -> list:
-        self.session(request)
-        return condition_collections()
+        return condition_collections(self.session(request))
 
     def recommend(self, request: Request, body: dict) -> dict:
         session = self.session(request)

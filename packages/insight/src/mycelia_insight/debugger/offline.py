@@ -8,9 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mycelia.debug.conditions import check
+from mycelia.debug.checking import check_tensor
 from mycelia.debug.reading.nonfinite import NonFinite, counted, trace_nonfinite
 from mycelia_insight.debugger import DebuggerTensor, DumpAnalyzer, Node
 from mycelia_insight.debugger.nodes import Tree
@@ -118,12 +116,7 @@ class OfflineSession(Session):
         return found
 
     def _checked(self, watch: Watch, tensor: DebuggerTensor) -> list[dict[str, Any]]:
-        before = self._previous(tensor) if watch.condition.needs_previous else None
-        hit = check(watch.condition, watch.given, tensor.value(), before, tensor.iteration)
+        hit = check_tensor(tensor, watch.condition, watch.given)
         if not (hit.hit or hit.error_code):
             return []
-        return [watch.point({p.name: p.actual for p in hit.parameters if p.hit}, hit.error_code)]
-
-    def _previous(self, tensor: DebuggerTensor) -> np.ndarray | None:
-        found = tensor.node.get_output_tensors([tensor.slot], [tensor.iteration - 1])
-        return found[0].value() if found else None
+        return [watch.point({p.name: p.actual for p in hit.parameters if p.hit}, hit.error_code, hit.reason)]

@@ -64,15 +64,18 @@ class Watch:
         return {"id": self.id, "name": f"watchpoint_{self.id}", "watch_condition":
                 {"id": self.condition.id, "abbr": self.condition.abbr, "params": params}}  # fmt: skip
 
-    def point(self, actual: Mapping[str, float], error_code: int) -> dict[str, Any]:
-        """A hit of it, by the bounds that `actual` has numbers for, or why it could not be checked."""
+    def point(self, actual: Mapping[str, float], error_code: int, reason: str = "") -> dict[str, Any]:
+        """A hit of it, by the bounds that `actual` has numbers for, or why it could not be checked. `reason`,
+        which MindInsight does not have: what bounds alone do not tell.
+        """
         params = [
             {"name": name, "value": value, "actual_value": actual.get(name)}
             for name, value in self.given.items()
         ]
         condition = {"id": self.condition.id, "abbr": self.condition.abbr, "params": params}
         return {"id": self.id, "name": f"watchpoint_{self.id}", "error_code": error_code,
-                "error_list": error_texts(error_code), "watch_condition": condition}  # fmt: skip
+                "error_list": error_texts(error_code), "watch_condition": condition,
+                **({"reason": reason} if reason else {})}  # fmt: skip
 
 
 class Session:
@@ -182,6 +185,7 @@ class Session:
             wanted = condition(given["id"])
             params = {p["name"]: p["value"] for p in given.get("params") or []}
             wanted.values(params)
+            self.can_check(wanted)
         except (ValueError, TypeError, KeyError) as cause:
             raise Wrong("5054B180", f"Create watchpoint failed. {cause}") from None
         number = max(self.watches, default=0) + 1
@@ -189,6 +193,9 @@ class Session:
         self.changed_watch(self.watches[number])
         self._outdate()
         return number
+
+    def can_check(self, wanted: Condition) -> None:
+        """Errors: ValueError for a condition that cannot be checked here."""
 
     def recommend(self, wanted: bool) -> list[int]:
         """Add the recommended watchpoints; their numbers, none if they are not wanted."""
@@ -322,12 +329,18 @@ def whole_number(value: Any, name: str, low: int, high: int) -> int:
     return value
 
 
-def condition_collections() -> list[dict[str, Any]]:
-    """All conditions with their parameters, by what they are about; hidden parameters are left out."""
+def condition_collections(session: Session) -> list[dict[str, Any]]:
+    """The conditions that a session can check with their parameters, by what they are about, those beyond
+    MindSpore's marked; hidden parameters are left out.
+    """
     groups: dict[str, list[dict[str, Any]]] = {}
     for found in CATALOGUE.values():
+        try:
+            session.can_check(found)
+        except ValueError:
+            continue
         parameters = [
-            {"name": p.name, "type": "BOOL" if isinstance(p.default, bool) else "FLOAT64",
+            {"name": p.name, "type": p.type,
              "support_disable": not p.support, "default_value": p.default,
              "param_type": "SUPPORT_PARAM" if p.support else "CHECK_PARAM",
              "required_params": list(p.required)}
@@ -335,6 +348,6 @@ def condition_collections() -> list[dict[str, Any]]:
         ]  # fmt: skip
         groups.setdefault(f"{found.target}_condition_collection", []).append(
             {"id": found.id, "abbr": found.abbr, "supported_target_type": found.target.upper(),
-             "parameters": parameters}
+             "parameters": parameters, **({"beyond": True} if found.beyond else {})}
         )  # fmt: skip
     return [{"id": name, "conditions": conditions} for name, conditions in groups.items()]

@@ -2,21 +2,28 @@
 
 Comparisons are strict but for `_ge`; ranges include both ends. Several parameters are alternatives. Numbers
 are taken over the whole tensor: where it has NaN or infinities, every condition but those about them tells an
-error instead of a hit.
+error instead of a hit; so where values are missing that a condition compares with.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from mycelia.debug.conditions.around import Around
+from mycelia.debug.conditions.beyond import MEASURES
 from mycelia.debug.conditions.catalogue import Condition
+from mycelia.debug.conditions.expression import parse
+from mycelia.debug.conditions.found import Hit, ParameterHit
+from mycelia.debug.conditions.overflow import NOT_FINITE, overflow_of
 
 IS_NAN, IS_INF, NO_PREVIOUS, OUT_OF_MEMORY, NO_HISTORY, NO_VALUE = 1, 2, 4, 8, 16, 32  # error bits
+NO_INPUTS, NO_RANKS = 64, 128  # beyond MindSpore's
 
 _TEXTS = {
     IS_NAN: "the tensor has NaN",
@@ -25,31 +32,15 @@ _TEXTS = {
     OUT_OF_MEMORY: "the memory limit is reached",
     NO_HISTORY: "the graph has no history",
     NO_VALUE: "there is no value",
+    NO_INPUTS: "what the operator read is not there",
+    NO_RANKS: "no other rank has a value",
 }
-_OVERFLOWS = ("tensor_overflow", "weight_overflow", "gradient_exploding", "operator_overflow")
+_OVERFLOWS = ("tensor_overflow", "weight_overflow", "gradient_exploding")
+_NOTHING = Around()
 _ACTIVATIONS = frozenset(
     """elu fastgelu gelu hsigmoid hswish leakyrelu logsigmoid logsoftmax prelu relu relu6 reluv2 sigmoid
     softmax tanh""".split()
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterHit:
-    """A parameter of a condition: its bound, what the tensor has there, and whether that is a hit."""
-
-    name: str
-    value: float | bool
-    actual: float
-    hit: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """What a check found: a hit, or an error, or neither."""
-
-    hit: bool
-    error_code: int = 0
-    parameters: tuple[ParameterHit, ...] = ()
 
 
 def error_texts(code: int) -> list[str]:
@@ -61,12 +52,13 @@ def check(
     condition: Condition,
     given: Mapping[str, Any],
     array: np.ndarray | None,
-    previous: np.ndarray | None = None,
+    around: Around = _NOTHING,
     step: int = 0,
 ) -> Hit:
     """Whether `array` hits `condition` with the parameters `given`.
 
-    `previous`: the values of the step before, `step`: from 0, for conditions about initial values.
+    `around`: values of steps before, what the operator read, values of other ranks, for conditions about
+    these; `step`: from 0, for conditions about initial values.
     Errors: ValueError, TypeError for parameters that do not fit.
     """
     values = condition.values(given)
@@ -77,13 +69,65 @@ def check(
     error = _error_of(array)
     if condition.id in _OVERFLOWS:
         return Hit(error != 0)
-    if condition.needs_previous:
-        error |= NO_PREVIOUS if previous is None else _error_of(previous)
+    if condition.id == "operator_overflow":
+        reason = overflow_of(array, around.kind, around.inputs)
+        return Hit(bool(reason), reason="" if reason == NOT_FINITE else reason)
+    if condition.id == "nan_born":
+        return _born(error, around)
+    if condition.id == "expression":
+        return _expressed(values["expression"], error, array, around)
+    if condition.id == "loss_not_decreasing" and array.size != 1:
+        return Hit(False)  # what a loss is made of
+    error |= _missing(condition, values, around)
     if error or not array.size:
         return Hit(False, error)
-    actual = _measured(condition, values, array, previous)
-    found = tuple(ParameterHit(n, values[n], a, _is_hit(n, a, values[n])) for n, a in actual.items())
+    measure = MEASURES.get(condition.id)
+    if measure is not None:
+        found = tuple(measure(values, array, around))
+    else:
+        actual = _measured(condition, values, array, around.earlier[0] if around.earlier else None)
+        found = tuple(ParameterHit(n, values[n], a, _is_hit(n, a, values[n])) for n, a in actual.items())
     return Hit(any(p.hit for p in found), 0, found)
+
+
+def _missing(condition: Condition, values: Mapping[str, Any], around: Around) -> int:
+    """The error bits of what is looked at beside the tensor."""
+    if condition.compares_ranks:
+        return _errors_of(around.others) if around.others else NO_RANKS
+    if condition.id == "dead_relu":  # over the steps that are there
+        return 0
+    depth = condition.depth(values)
+    if len(around.earlier) < depth:
+        return NO_PREVIOUS
+    return _errors_of(around.earlier[:depth])
+
+
+def _born(error: int, around: Around) -> Hit:
+    if not error:
+        return Hit(False)
+    if around.inputs is None:
+        return Hit(False, NO_INPUTS)
+    is_born = not _errors_of(around.inputs)
+    return Hit(is_born, reason="NaN or infinities of finite inputs" if is_born else "")
+
+
+def _expressed(text: str, error: int, array: np.ndarray, around: Around) -> Hit:
+    wanted = parse(text)
+    previous = around.earlier[0] if around.earlier else None
+    if wanted.needs_previous:
+        error |= NO_PREVIOUS if previous is None else _error_of(previous)
+    if wanted.counts_not_finite:
+        error &= NO_PREVIOUS
+    if error or not array.size:
+        return Hit(False, error)
+    measured = wanted.measured(array, previous)
+    is_hit = wanted.holds(measured)
+    told = ", ".join(f"{name} = {value:g}" for name, value in measured.items())
+    return Hit(is_hit, 0, (ParameterHit("expression", text, float(is_hit), is_hit),), told)
+
+
+def _errors_of(arrays: Sequence[np.ndarray]) -> int:
+    return functools.reduce(operator.or_, map(_error_of, arrays), 0)
 
 
 def _error_of(array: np.ndarray) -> int:
@@ -158,3 +202,13 @@ def is_gradient(kind: str, name: str) -> bool:
 def is_activation(kind: str, name: str) -> bool:
     """Whether a node is an activation function of the forward pass."""
     return kind.lower() in _ACTIVATIONS and "gradients/" not in name.lower()
+
+
+def is_loss(kind: str, name: str) -> bool:
+    """Whether a node belongs to a loss: a scope has `loss` in its name, that around the network aside."""
+    lower = name.lower()
+    return (
+        kind not in ("Parameter", "Const")
+        and "gradients/" not in lower
+        and "loss" in lower.replace("withloss", "")
+    )

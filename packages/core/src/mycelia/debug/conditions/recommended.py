@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mycelia.debug.conditions.catalogue import ACTIVATION, GRADIENT, WEIGHT, Condition
-from mycelia.debug.conditions.check import is_activation, is_gradient, is_weight
+from mycelia.debug.conditions.catalogue import ACTIVATION, GRADIENT, LOSS, WEIGHT, Condition
+from mycelia.debug.conditions.check import is_activation, is_gradient, is_loss, is_weight
 
-_TARGETS = {WEIGHT: is_weight, GRADIENT: is_gradient, ACTIVATION: is_activation}
+_TARGETS = {WEIGHT: is_weight, GRADIENT: is_gradient, ACTIVATION: is_activation, LOSS: is_loss}
 
 #: Condition, its parameters, and the type of operator that it is meant for; "": all that it is about.
 RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
@@ -31,4 +31,5 @@ def suits(wanted: Condition, kind: str, name: str, operator: str = "") -> bool:
     """Whether a condition is about a node of this type and full name; `operator`: about such alone."""
     test = _TARGETS.get(wanted.target)
     is_meant = not operator or kind.lower().removesuffix("v2") == operator
+    is_meant = is_meant and (not wanted.kinds or kind.lower() in wanted.kinds)
     return is_meant and (test is None or test(kind, name))

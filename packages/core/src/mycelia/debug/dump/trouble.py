@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mycelia.debug.conditions import (
+    Around,
     Condition,
+    Memory,
     check,
     condition,
-    is_activation,
-    is_gradient,
-    is_weight,
 )
-from mycelia.debug.conditions.catalogue import ACTIVATION, GRADIENT, WEIGHT
+from mycelia.debug.conditions.recommended import suits
 from mycelia.debug.dump.writer import Record, Step
 from mycelia.debug.statistics import array_of, is_finite
 from mycelia.engine.base import errors
-
-_TARGETS = {WEIGHT: is_weight, GRADIENT: is_gradient, ACTIVATION: is_activation}
 
 
 class Watch:
@@ -40,14 +37,18 @@ class Watch:
             )
         self.condition: Condition = condition(given["condition"])
         self.parameters = given.get("params", {})
-        self.condition.values(self.parameters)
+        if self.condition.compares_ranks:
+            raise errors.value_error(
+                "dump_config",
+                f"{self.condition.id} compares ranks, and a run sees one: ask a DumpAnalyzer of their dumps",
+            )
+        self.memory = Memory(self.condition, self.parameters)
         self.nodes = given.get("nodes", [])
 
     def looks_at(self, record: Record) -> bool:
         if record.io != "output" or (self.nodes and not any(part in record.name for part in self.nodes)):
             return False
-        is_target = _TARGETS.get(self.condition.target)
-        return is_target is None or is_target(record.kind, record.name)
+        return suits(self.condition, record.kind, record.name)
 
 
 class Trouble:
@@ -55,7 +56,6 @@ class Trouble:
 
     def __init__(self, conditions: tuple[Mapping[str, Any], ...]) -> None:
         self.watches = [Watch(given) for given in conditions]
-        self.before: dict[tuple, np.ndarray] = {}  # of the step before, for conditions that compare
 
     def found(self, step: Step, error: BaseException | None) -> str:
         """What is wrong in this step; empty if nothing is."""
@@ -64,21 +64,27 @@ class Trouble:
             bad = next((r for r in step.records if r.io == "output" and not is_finite(r.tensor)), None)
             return reason or ("" if bad is None else f"{bad.name} is not finite")
         for watch in self.watches:
+            inputs = _inputs(step) if watch.condition.reads_inputs else {}
             for record in filter(watch.looks_at, step.records):
-                reason = reason or self.hits(watch, step, record)
-        self.remember(step)
+                reason = reason or self.hits(watch, step, record, inputs.get((record.kind, record.name)))
         return reason
 
-    def hits(self, watch: Watch, step: Step, record: Record) -> str:
-        before = self.before.get((record.kind, record.name, record.slot))
-        found = check(watch.condition, watch.parameters, array_of(record.tensor), before, step.iteration)
+    def hits(self, watch: Watch, step: Step, record: Record, inputs: Sequence[np.ndarray] | None) -> str:
+        key, array = (record.kind, record.name, record.slot), array_of(record.tensor)
+        earlier = watch.memory.earlier(key, step.iteration)
+        watch.memory.add(key, step.iteration, array)
+        around = Around(earlier, record.kind, () if record.kind == "Parameter" else inputs)
+        found = check(watch.condition, watch.parameters, array, around, step.iteration)
         if not found.hit:
             return ""
-        actual = ", ".join(f"{p.name} = {p.actual:g}" for p in found.parameters if p.hit)
+        actual = found.reason or ", ".join(f"{p.name} = {p.actual:g}" for p in found.parameters if p.hit)
         return f"{record.name} hits {watch.condition.id}" + (f" ({actual})" if actual else "")
 
-    def remember(self, step: Step) -> None:
-        comparing = [w for w in self.watches if w.condition.needs_previous]
-        for record in step.records if comparing else ():
-            if any(w.looks_at(record) for w in comparing):
-                self.before[record.kind, record.name, record.slot] = array_of(record.tensor).copy()
+
+def _inputs(step: Step) -> dict[tuple[str, str], list[np.ndarray]]:
+    """What each operator of a step read, by type and name."""
+    found: dict[tuple[str, str], list[np.ndarray]] = {}
+    for record in step.records:
+        if record.io == "input":
+            found.setdefault((record.kind, record.name), []).append(array_of(record.tensor))
+    return found

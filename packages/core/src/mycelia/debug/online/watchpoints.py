@@ -6,17 +6,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mycelia.debug.conditions import CATALOGUE, NO_VALUE, OUT_OF_MEMORY, Condition, Hit, check
+import numpy as np
+
+from mycelia.debug.conditions import (
+    CATALOGUE,
+    NO_VALUE,
+    OUT_OF_MEMORY,
+    Around,
+    Condition,
+    Hit,
+    Memory,
+    check,
+)
 from mycelia.debug.online import debugger_pb2 as messages
 from mycelia.debug.online.graphs import graph_name
 from mycelia.debug.online.steps import Steps
 from mycelia.debug.statistics import array_of
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Tensor
 
 #: Numbers of MindSpore's enum -> a condition with the formula; which nodes it is for the service decided.
 CONDITIONS = {
     2: "operator_overflow", 13: "tensor_overflow", 14: "weight_initialization", 15: "tensor_too_large",
     16: "tensor_too_small", 17: "tensor_all_zero", 18: "weight_change_too_large",
     19: "weight_change_too_small", 20: "weight_not_changed", 21: "tensor_range",
+    # beyond MindSpore's
+    101: "dead_relu", 102: "saturated_activation", 103: "loss_not_decreasing", 104: "gradient_norm",
+    105: "update_ratio", 106: "nan_born", 107: "expression",
 }  # fmt: skip
 _SAME = {
     "weight_overflow": 13, "gradient_exploding": 13, "weight_too_large": 15, "gradient_too_large": 15,
@@ -25,19 +41,26 @@ _SAME = {
 
 
 def number_of(condition: Condition) -> int:
-    """The number of MindSpore's enum for a condition."""
-    return _SAME.get(condition.id) or next(n for n, name in CONDITIONS.items() if name == condition.id)
+    """The number of a condition: MindSpore's enum, and ours beyond it.
+
+    Errors: ValueError for one that no training can check alone.
+    """
+    found = _SAME.get(condition.id) or next((n for n, name in CONDITIONS.items() if name == condition.id), 0)
+    if not found:
+        raise errors.value_error("debugger", f"{condition.id} compares ranks: ask for it over their dumps")
+    return found
 
 
 @dataclass(slots=True)
 class Watch:
-    """A condition on nodes, each (graph, full name)."""
+    """A condition on nodes, each (graph, full name). `memory`: values of steps that may be kept no more."""
 
     number: int
     condition: Condition
     given: dict[str, Any]
     nodes: list[tuple[str, str]]
     sent: Any  # the condition as the service sent it
+    memory: Memory
 
     def looks_at(self, graph: str, name: str) -> bool:
         return (graph, name) in self.nodes or ("", name) in self.nodes
@@ -51,29 +74,31 @@ def read(command: Any) -> Watch:
         raise ValueError(f"condition {sent.condition} is not known")
     known = {p.name: p for p in found.parameters}
     given = {
-        p.name: bool(p.value) if p.name in known and isinstance(known[p.name].default, bool) else p.value
-        for p in sent.params if not p.disabled
-    }  # fmt: skip
+        p.name: _value(known[p.name].type if p.name in known else "", p)
+        for p in sent.params
+        if not p.disabled
+    }
     found.values(given)
     nodes = [
         (n.graph_name, n.node_name.rpartition("/")[2] if n.node_type == "Parameter" else n.node_name)
         for n in command.watch_nodes
     ]
-    return Watch(command.id, found, given, nodes, sent)
+    return Watch(command.id, found, given, nodes, sent, Memory(found, given))
+
+
+def _value(kind: str, sent: Any) -> Any:
+    return sent.text if kind == "STRING" else bool(sent.value) if kind == "BOOL" else sent.value
 
 
 def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
     """The messages `WatchpointHit` of a step."""
     for number, values in steps.get(iteration, {}).items():
         graph = graph_name(number)
-        before = steps.get(iteration - 1, {}).get(number)
         for name in values.names():
             for watch in watches:
                 if watch.looks_at(graph, name):
                     for slot, tensor in enumerate(values.outputs(name)):
-                        previous = before.find(name, str(slot)) if before else None
-                        old = None if previous is None else array_of(previous)
-                        found = check(watch.condition, watch.given, array_of(tensor), old, iteration)
+                        found = _checked(watch, steps, iteration, number, name, slot, tensor)
                         if found.hit or found.error_code:
                             yield _message(watch, graph, name, slot, found)
         for watch in watches if steps.is_full else ():
@@ -82,9 +107,30 @@ def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
                     yield _message(watch, graph, name, 0, Hit(False, NO_VALUE | OUT_OF_MEMORY))
 
 
+def _checked(
+    watch: Watch, steps: Steps, iteration: int, number: int, name: str, slot: int, tensor: Tensor
+) -> Hit:
+    def kept(step: int) -> np.ndarray | None:
+        values = steps.get(step, {}).get(number)
+        found = values.find(name, str(slot)) if values else None
+        return None if found is None else array_of(found)
+
+    array, key = array_of(tensor), (number, name, slot)
+    earlier = watch.memory.earlier(key, iteration, kept)
+    watch.memory.add(key, iteration, array)
+    operator, inputs, _ = steps[iteration][number].calls.get(name, (None, (), ()))
+    read = None
+    if watch.condition.reads_inputs and all(t is not None for t in inputs):
+        read = [array_of(t) for t in inputs]
+    around = Around(earlier, operator.type if operator else "Parameter", read)
+    return check(watch.condition, watch.given, array, around, iteration)
+
+
 def _message(watch: Watch, graph: str, name: str, slot: int, found: Hit) -> Any:
     actual = {p.name: p for p in found.parameters}
-    sent = messages.WatchCondition(condition=watch.sent.condition, value=watch.sent.value)
+    sent = messages.WatchCondition(
+        condition=watch.sent.condition, value=watch.sent.value, reason=found.reason
+    )
     for parameter in watch.sent.params:
         copy = sent.params.add()
         copy.CopyFrom(parameter)

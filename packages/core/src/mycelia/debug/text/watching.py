@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mycelia.debug.analyzer import DebuggerTensor
-from mycelia.debug.conditions import CATALOGUE, Hit, check, condition, error_texts
+from mycelia.debug.checking import check_tensor
+from mycelia.debug.conditions import CATALOGUE, Hit, condition, error_texts
 from mycelia.debug.conditions.recommended import RECOMMENDED, suits
 from mycelia.debug.text.commands import command
 from mycelia.debug.text.place import Place, Watch
@@ -19,11 +20,7 @@ def hits_of(place: Place, iteration: int) -> list[tuple[int, DebuggerTensor, Hit
     for key, watch in place.watches.items():
         for node in watch.nodes:
             for tensor in node.get_output_tensors(iterations=[iteration]):
-                before = None
-                if watch.condition.needs_previous:
-                    earlier = node.get_output_tensors([tensor.slot], [iteration - 1])
-                    before = earlier[0].value() if earlier else None
-                hit = check(watch.condition, watch.given, tensor.value(), before, iteration)
+                hit = check_tensor(tensor, watch.condition, watch.given)
                 if hit.hit or hit.error_code:
                     found.append((key, tensor, hit))
     return found
@@ -54,7 +51,7 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
                 place.watches[max(place.watches, default=0) + 1] = Watch(wanted, dict(given), nodes)
     elif words:
         wanted = condition(words[0])
-        given, texts = _parsed(words[1:])
+        given, texts = _parsed(words[1:], {p.name for p in wanted.parameters if p.read})
         wanted.values(given)
         nodes = [
             n for n in place.nodes
@@ -67,19 +64,27 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
         screen.line("There are no watchpoints. `conditions` lists what can be watched.")
         return
     rows = [
-        (key, w.condition.id, ", ".join(f"{k}={v:g}" for k, v in w.given.items()), len(w.nodes))
+        (
+            key,
+            w.condition.id,
+            ", ".join(f"{k}={v if isinstance(v, str) else number(v)}" for k, v in w.given.items()),
+            len(w.nodes),
+        )
         for key, w in place.watches.items()
     ]
     screen.table(("", "condition", "parameters", "nodes"), rows)
 
 
-def _parsed(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _parsed(words: list[str], of_text: set[str]) -> tuple[dict[str, Any], list[str]]:
     given: dict[str, Any] = {}
     texts = []
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             texts.append(word)
+            continue
+        if name in of_text:
+            given[name] = value
             continue
         try:
             given[name] = {"true": True, "false": False}.get(value.lower(), None)
@@ -116,8 +121,12 @@ def _hits(place: Place, screen: Screen, words: list[str]) -> None:
     rows, bad = [], []
     for i, (key, tensor, hit) in enumerate(found):
         watch = place.watches[key]
-        told = "; ".join(error_texts(hit.error_code)) or ", ".join(
-            f"{p.name}: set {number(p.value)}, is {number(p.actual)}" for p in hit.parameters if p.hit
+        told = (
+            "; ".join(error_texts(hit.error_code))
+            or hit.reason
+            or ", ".join(
+                f"{p.name}: set {number(p.value)}, is {number(p.actual)}" for p in hit.parameters if p.hit
+            )
         )
         at = place.listed.index(tensor.node) + 1
         rows.append((at, f"{short(tensor.node.name)}:{tensor.slot}", key, watch.condition.abbr, told))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.debug import Statistics, statistics
+from mycelia.debug.conditions import Condition
 from mycelia.debug.online import debugger_pb2 as messages
 from mycelia.debug.online.values import from_messages
 from mycelia.debug.online.watchpoints import number_of
@@ -371,9 +372,14 @@ class OnlineSession(Session):
                 continue
             actual = {p.name: p.actual_value for p in hit.watch_condition.params if p.hit}
             slots = points.setdefault(tree.full_name(node), {})
-            slots.setdefault(int(hit.tensor.slot), []).append(watch.point(actual, hit.error_code))
+            slots.setdefault(int(hit.tensor.slot), []).append(
+                watch.point(actual, hit.error_code, hit.watch_condition.reason)
+            )
         rows = [self.hit_row(name, tree.nodes[name], slots) for name, slots in points.items()]
         return [row for row in rows if row]
+
+    def can_check(self, wanted: Condition) -> None:
+        number_of(wanted)
 
     def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:
         for training in self.listener.trainings.values():
@@ -386,7 +392,11 @@ class OnlineSession(Session):
         condition = messages.WatchCondition(condition=number_of(watch.condition))
         for parameter in watch.condition.parameters:
             value = values.get(parameter.name)
-            condition.params.add(name=parameter.name, disabled=value is None, value=float(value or 0))
+            sent = condition.params.add(name=parameter.name, disabled=value is None)
+            if parameter.type == "STRING":
+                sent.text = value or ""
+            else:
+                sent.value = float(value or 0)
         nodes = []
         for name in watch.nodes:
             graph, _, full = name.partition("/")
