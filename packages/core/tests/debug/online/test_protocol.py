@@ -34,6 +34,7 @@ class Net(nn.Cell):
         return ops.log(self.fc(x))
 
 net = Net()
+net.fc.weight.set_data(ms.Tensor(np.ones((2, 3), np.float32)))  # a logarithm of less than 0, for any bias
 step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
 for _ in range(4):
     step(ms.Tensor(np.full((1, 3), -5, np.float32)), ms.Tensor(np.ones((1, 2), np.float32)))
