@@ -89,11 +89,13 @@ def _bfloat16(x: np.ndarray) -> np.ndarray:
 
 
 def _device_faults() -> Iterator[Fault]:
+    """Those of the simulated device; none where `mycelia-backend-ascend-sim` is not installed."""
     try:
         from mycelia_backend_ascend_sim import faults
     except ModuleNotFoundError:
         return
     nan = lambda left, right: first_not_finite(left)
+    yield Fault("dropped all-reduce", "mycelia-precision", lost_all_reduce(step=1, rank=0), "2 conv.weight")
     for name, fault, first, expected in (
         (
             "NaN in operator 2 of its type at step 1",
@@ -356,6 +358,5 @@ def planted() -> list[Fault]:
             checked_while_fused(fused),
             "Default/tanh-_Layer/FusedMap-op0 of ReLU, Mul, Log",
         ),
-        Fault("dropped all-reduce", "mycelia-precision", lost_all_reduce(step=1, rank=0), "2 conv.weight"),
         *_device_faults(),
     ]

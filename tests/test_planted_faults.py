@@ -26,4 +26,5 @@ def test_the_fault_is_named_and_nothing_else(tmp_path, fault):
 
 
 def test_there_are_forty_kinds():
+    pytest.importorskip("mycelia_backend_ascend_sim", reason="some are faults of the simulated device")
     assert len({fault.name for fault in planted()}) >= 40
