@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import socket
@@ -105,9 +104,14 @@ def serve(tmp_path, place):
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        while not os.path.exists(leader["address"].removeprefix("unix:")) and thread.is_alive():
-            time.sleep(0.01)
-        joined = [join(rank, file, leader) for rank, file in enumerate(files)]
+        joined = []
+        while len(joined) < len(files):
+            try:
+                joined.append(join(len(joined), files[len(joined)], leader))
+            except RuntimeError as error:  # the leader's socket is not there, or not listened to, yet
+                if "no leader answers" not in str(error) or not thread.is_alive():
+                    raise
+                time.sleep(0.01)
         thread.join(PATIENCE_S)
         if outcome:
             raise outcome[0]
