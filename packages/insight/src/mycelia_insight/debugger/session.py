@@ -5,6 +5,7 @@ running trainings.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -78,7 +79,7 @@ class Watch:
                 **({"reason": reason} if reason else {})}  # fmt: skip
 
 
-class Session:
+class Session(ABC):
     """One source that is looked at. `step`: the one that is shown, counted from 1; 0: none has run yet."""
 
     def __init__(self, source: Source, step: int) -> None:
@@ -136,15 +137,15 @@ class Session:
             self.changed.wait_for(lambda: str(self.position) != position, timeout_s)
         return {"metadata": self.metadata()}
 
+    @abstractmethod
     def go(self, mode: str, level: str, steps: Any, name: str = "", rank: int = 0) -> None:
         """Move: `continue` by steps, to the next hit or to a node, `reset` to step `steps`, `pause`,
         `terminate`.
 
         Errors: Wrong.
         """
-        raise NotImplementedError
 
-    def release(self) -> None:
+    def release(self) -> None:  # noqa: B027  a hook
         """Nobody looks any more."""
 
     # ---- what only running trainings can
@@ -171,9 +172,9 @@ class Session:
         self.step = step
         self.recheck()
 
+    @abstractmethod
     def recheck(self) -> None:
         """Check all watchpoints on the tensors of the step that is shown."""
-        raise NotImplementedError
 
     # ---- watchpoints
 
@@ -194,7 +195,7 @@ class Session:
         self._outdate()
         return number
 
-    def can_check(self, wanted: Condition) -> None:
+    def can_check(self, wanted: Condition) -> None:  # noqa: B027  a hook
         """Errors: ValueError for a condition that cannot be checked here."""
 
     def recommend(self, wanted: bool) -> list[int]:
@@ -234,7 +235,7 @@ class Session:
             self.changed_watch(self.watches.pop(gone), is_deleted=True)
         self._outdate()
 
-    def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:
+    def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:  # noqa: B027  a hook
         """A watchpoint is new, has other nodes, or is no more: for those who check elsewhere."""
 
     def _outdate(self) -> None:
