@@ -21,6 +21,7 @@ from mycelia.debug.text.commands import COMMANDS, run_line, split
 from mycelia.debug.text.place import Place, indices
 from mycelia.debug.text.screen import Screen, visible
 from mycelia.debug.text.shell import choices
+from mycelia.debug.text.source import DumpSource
 from mycelia.engine import observing
 
 STEPS = 4
@@ -60,7 +61,7 @@ class Session:
     """Runs lines, and has what they wrote."""
 
     def __init__(self, dump: Path):
-        self.place = Place(debug.DumpAnalyzer(dump))
+        self.place = Place(DumpSource(debug.DumpAnalyzer(dump)))
         self.file = io.StringIO()
         self.screen = Screen(Console(file=self.file, width=200, highlight=False))
 

@@ -17,6 +17,7 @@ from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
 from mycelia.debug.reading.records import Record, read_records
 from mycelia.debug.text.screen import short, told, visible
+from mycelia.debug.text.source import DumpSource
 from mycelia.engine.base import errors
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
@@ -25,8 +26,12 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_com
 @app.command()
 def report(
     folder: Annotated[
-        Path,
-        typer.Argument(exists=True, file_okay=False, help="A dump or a record: its `path`, or rank_N."),
+        str,
+        typer.Argument(
+            help="A dump or a record: its `path`, or rank_N; or http://HOST:PORT, a service of Mycelia "
+            "Insight that debugs a training.",
+            metavar="FOLDER|ADDRESS",
+        ),
     ],
     command: Annotated[
         list[str] | None,
@@ -40,11 +45,35 @@ def report(
     fail: Annotated[
         bool, typer.Option("--fail", help="Exit with status 3 if a value is not finite.")
     ] = False,
+    session: Annotated[str, typer.Option(help="Of a service: the session; 0 are running trainings.")] = "0",
+    token: Annotated[
+        str, typer.Option(envvar="MYCELIA_DEBUGGER_TOKEN", help="Of a service: its token.")
+    ] = "",
 ) -> None:
     """Tell what a data dump holds, and the operator that made the first value that is not finite; or what the
     run recorder left of a run that failed. In a terminal, without options, questions to the dump can be asked
-    then; with a command, that one is answered alone.
+    then; with a command, that one is answered alone. Of a service the same commands ask a running training,
+    and move it.
     """
+    if folder.startswith(("http://", "https://")):
+        if as_json or fail:
+            raise typer.BadParameter("--json and --fail are of dumps, not of a service")
+        _serve(folder, session, token, command or [], iteration)
+        return
+    _report(_folder(folder), command or [], iteration, limit, as_json, fail)
+
+
+def _folder(text: str) -> Path:
+    found = Path(text)
+    if not found.is_dir():
+        what = "is a file" if found.exists() else "does not exist"
+        raise typer.BadParameter(f"Directory {visible(text)!r} {what}.", param_hint="FOLDER")
+    return found
+
+
+def _report(
+    folder: Path, command: list[str], iteration: int | None, limit: int, as_json: bool, fail: bool
+) -> None:
     try:
         records = read_records(folder)
         if records:
@@ -66,7 +95,7 @@ def report(
     if not is_asked_more and sys.stdin.isatty() and sys.stdout.isatty():
         from mycelia.debug.text.shell import run_shell
 
-        run_shell(DumpAnalyzer(folder))
+        run_shell(DumpSource(DumpAnalyzer(folder)))
     if fail and found:
         raise typer.Exit(3)
 
@@ -76,7 +105,25 @@ def _answer(folder: Path, command: list[str], iteration: int | None) -> None:
     from mycelia.debug.text.shell import run_command
 
     try:
-        run_command(DumpAnalyzer(folder), command, iteration)
+        run_command(DumpSource(DumpAnalyzer(folder)), command, iteration)
+    except errors.MyceliaError as error:
+        typer.echo(visible(told(error)), err=True)
+        raise typer.Exit(1) from None
+
+
+def _serve(address: str, session: str, token: str, command: list[str], iteration: int | None) -> None:
+    """The text interface over a session of a service."""
+    from mycelia.debug.text.service import Service, ServiceSource
+    from mycelia.debug.text.shell import run_command, run_shell
+
+    try:
+        source = ServiceSource(Service(address, token), session)
+        if command:
+            run_command(source, command, iteration)
+        elif sys.stdin.isatty() and sys.stdout.isatty():
+            run_shell(source)
+        else:
+            typer.echo(visible(f"{source.title}: {source.where()}"))
     except errors.MyceliaError as error:
         typer.echo(visible(told(error)), err=True)
         raise typer.Exit(1) from None

@@ -353,7 +353,8 @@ class _Debugger:
         return {"in_memory": True}
 
     def download(self, request: Request) -> Response:
-        value = self._array(request)
+        step = whole(request, "step", 0, 0, 2**31 - 1)  # 0: the one that is shown
+        value = self._array(request, step or None)
         buffer = io.BytesIO()
         np.save(buffer, value, allow_pickle=False)
         headers = {"Content-Disposition": 'attachment; filename="tensor.npy"'}

@@ -17,7 +17,6 @@ from mycelia_insight.records import tensors
 from mycelia_insight.records.graph import Leaf, ScopeGraph
 
 MOST_CELLS = 100_000  # values of a slice that are shown
-_MOST_ROWS = 200  # operators of a step that are told
 
 
 class Views:
@@ -51,6 +50,18 @@ class Views:
         node = tree.nodes.get(f"{graph or tree.graphs[0]}/{name}")
         return [] if node is None else stack_of(node)
 
+    def nodes(self, rank: int, known: int) -> dict[str, Any]:
+        """All nodes of a rank in order of execution; None if those of version `known` still hold.
+
+        Errors: Wrong.
+        """
+        tree, version = self.session.tree(rank), self.session.source.version
+        nodes = [
+            {"graph": n.graph, "name": n.name, "type": n.kind, "inputs": n.feeds, "stack": stack_of(n)}
+            for n in tree.nodes.values()
+        ]  # fmt: skip
+        return {"rank": rank, "version": version, "nodes": None if known == version else nodes}
+
     # ---- steps
 
     def steps(self, rank: int) -> list[dict[str, Any]]:
@@ -66,8 +77,10 @@ class Views:
         self.session.tree(rank)
         return {"step": step, **self.session.source.health(rank, step)}
 
-    def why(self, rank: int, step: int, name: str) -> dict[str, Any]:
-        """What is not finite in a step, those born so first; of `name` the way back to where it was born."""
+    def why(self, rank: int, step: int, name: str, limit: int) -> dict[str, Any]:
+        """What is not finite in a step, those born so first, at most `limit` of them; of `name` the way back
+        to where it was born.
+        """
         rows = self.session.source.trace(rank, step)
         tree = self.session.tree(rank)
         way: list[NonFinite] = []
@@ -78,7 +91,7 @@ class Views:
             way = trace_back(mine, feeds, node.name)
         return {
             "step": step, "total": len(rows),
-            "rows": [_told(row) for row in rows[:_MOST_ROWS]], "way": [_told(row) for row in way],
+            "rows": [_told(row) for row in rows[:limit]], "way": [_told(row) for row in way],
         }  # fmt: skip
 
     # ---- tensors

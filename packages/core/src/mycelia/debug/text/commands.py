@@ -80,7 +80,7 @@ def split(line: str) -> list[str]:
 def _joined(words: list[str]) -> Iterator[str]:
     held: list[str] = []
     for word in words:
-        if held or (word.startswith("[") and "]" not in word):
+        if held or ("[" in word and "]" not in word):
             held.append(word)
             if "]" in word:
                 yield " ".join(held)
@@ -96,6 +96,7 @@ def run_words(place: Place, screen: Screen, words: list[str]) -> None:
     found, arguments = find(words[0]), words[1:]
     if not found.least <= len(arguments) <= found.most:
         raise errors.value_error(found.name, f"it is used so: {found.usage}")
+    place.source.refresh(place.rank)
     found.run(place, screen, arguments)
 
 

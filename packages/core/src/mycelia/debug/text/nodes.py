@@ -125,7 +125,7 @@ def _why(place: Place, screen: Screen, words: list[str]) -> None:
     """
     rows = place.trace()
     if not rows:
-        screen.line(f"All values of iteration {place.iteration} are finite.", "green")
+        screen.line(f"All values of {place.when()} are finite.", "green")
         return
     way = rows[:1]
     if words:
@@ -134,7 +134,7 @@ def _why(place: Place, screen: Screen, words: list[str]) -> None:
         feeds = {n.name: n.feeds for n in place.nodes if n.graph == node.graph}
         way = trace_back(mine, feeds, node.name)
         if not way:
-            screen.line(f"All outputs of {node.name} are finite in iteration {place.iteration}.", "green")
+            screen.line(f"All outputs of {node.name} are finite in {place.when()}.", "green")
             return
     for row in way:
         _tell(screen, row)
@@ -145,9 +145,7 @@ def _why(place: Place, screen: Screen, words: list[str]) -> None:
 
 
 def _tell(screen: Screen, row: NonFinite) -> None:
-    made = {True: "made here of finite inputs", False: "read it", None: "its inputs were not dumped"}[
-        row.born
-    ]
+    made = {True: "made here of finite inputs", False: "read it", None: "its inputs are not known"}[row.born]
     if row.op_type == "Parameter":
         made = "was there when the step began"
     screen.line(

@@ -1,73 +1,48 @@
-"""Where one is in a dump: the rank and iteration that are looked at, the watchpoints, the last list."""
+"""Where one is: the rank that is looked at, nodes and tensors by what is typed, the last list."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from mycelia.debug.analyzer import DebuggerTensor, DumpAnalyzer, Node
-from mycelia.debug.conditions import Condition
-from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
+from mycelia.debug.analyzer import DebuggerTensor, Node
+from mycelia.debug.reading.nonfinite import NonFinite
+from mycelia.debug.text.source import Source
 from mycelia.engine.base import errors
 
 
-@dataclass
-class Watch:
-    """A watchpoint: a condition with its parameters, on nodes."""
-
-    condition: Condition
-    given: dict[str, Any]
-    nodes: list[Node] = field(default_factory=list)
-
-
 class Place:
-    """A dump with what is looked at in it. Iterations are those of the files, counted from 0."""
+    """A source with what is looked at in it; its iterations have the source's numbers."""
 
-    def __init__(self, analyzer: DumpAnalyzer) -> None:
-        self.analyzer = analyzer
-        self.rank = analyzer.get_ranks()[0]
-        self.iteration = self.iterations[0]
-        self.watches: dict[int, Watch] = {}
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.rank = source.get_ranks()[0]
         self.listed: list[Node] = []  # what numbers stand for
-        self._traces: dict[int, list[NonFinite]] = {}
+
+    @property
+    def iteration(self) -> int:
+        """The one that is looked at."""
+        return self.source.iteration
 
     @property
     def iterations(self) -> list[int]:
-        """Those that were dumped of the rank."""
-        return self.analyzer.get_iterations([self.rank])
-
-    @cached_property
-    def _nodes(self) -> dict[int, list[Node]]:
-        found: dict[int, list[Node]] = {}
-        for node in self.analyzer.nodes:
-            found.setdefault(node.rank, []).append(node)
-        return found
+        """Those that have values of the rank."""
+        return self.source.get_iterations(self.rank)
 
     @property
     def nodes(self) -> list[Node]:
         """All nodes of the rank, in order of execution."""
-        return self._nodes.get(self.rank, [])
+        return self.source.nodes(self.rank)
 
-    def go(self, iteration: int) -> None:
-        """Errors: ValueError for an iteration that was not dumped."""
-        if iteration not in self.iterations:
-            shown = ", ".join(map(str, self.iterations[:20]))
-            raise errors.value_error(
-                "step", f"iteration {iteration} was not dumped; there are {shown}"
-                + (", ..." if len(self.iterations) > 20 else "")
-            )  # fmt: skip
-        self.iteration = iteration
+    def when(self, iteration: int | None = None) -> str:
+        """An iteration by its name, that which is looked at if none is said."""
+        return f"{self.source.unit} {self.iteration if iteration is None else iteration}"
 
     def trace(self) -> list[NonFinite]:
         """What is not finite in this iteration of the rank, what was born so first."""
-        if self.iteration not in self._traces:
-            self._traces[self.iteration] = trace_nonfinite(self.analyzer.dump, self.iteration)
-        return [row for row in self._traces[self.iteration] if row.rank == self.rank]
+        return self.source.trace(self.rank, self.iteration)
 
     def node(self, text: str) -> Node:
         """The node with this number in the last list, this full name, or a name that this ends.
@@ -96,7 +71,7 @@ class Place:
     def tensor(self, text: str, iteration: int | None = None) -> DebuggerTensor:
         """``NODE``, its first output, ``NODE:SLOT`` or ``NODE:input:SLOT``.
 
-        Errors: ValueError if there is none, or nothing was dumped of it in the iteration.
+        Errors: ValueError if there is none, or it has nothing in the iteration.
         """
         match = re.fullmatch(r"(.+?)(?::(input|output))?(?::(\d{1,9}))?", text, re.DOTALL)
         name, io, slot = match.groups() if match else (text, None, None)
@@ -105,14 +80,16 @@ class Place:
         get = node.get_input_tensors if io == "input" else node.get_output_tensors
         found = get([int(slot or 0)], [when])
         if not found:
-            raise errors.value_error("tensors", f"{text!r} was not dumped in iteration {when}")
+            raise errors.value_error("tensors", f"{text!r} has nothing in {self.when(when)}")
         return found[0]
 
     def array(self, tensor: DebuggerTensor) -> np.ndarray:
-        """Errors: ValueError if only statistics were dumped."""
+        """Errors: ValueError if it has no elements."""
         value = tensor.value()
         if value is None:
-            raise errors.value_error("tensors", f"of {tensor.node.name} only statistics were dumped")
+            raise errors.value_error(
+                "tensors", f"{tensor.node.name} has no elements in {self.when(tensor.iteration)}"
+            )
         return value
 
 

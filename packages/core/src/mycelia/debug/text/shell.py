@@ -6,38 +6,39 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from mycelia.debug.analyzer import DumpAnalyzer
 from mycelia.debug.conditions import CATALOGUE
-from mycelia.debug.text import moving, nodes, tensors, watching  # noqa: F401 - they fill the table
+from mycelia.debug.text import driving, moving, nodes, tensors, watching  # noqa: F401 - they fill the table
 from mycelia.debug.text.commands import COMMANDS, find, run_line, run_words
 from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, visible
+from mycelia.debug.text.source import Source
 from mycelia.engine.base import errors
 
 _END = ("quit", "exit", "q")
 _MOST_CHOICES = 200
 
 
-def run_command(analyzer: DumpAnalyzer, words: list[str], iteration: int | None = None) -> None:
-    """One command, as arguments of ``mycelia-debug DIR``; of the first iteration if none is said.
+def run_command(source: Source, words: list[str], iteration: int | None = None) -> None:
+    """One command, as arguments of ``mycelia-debug DIR``; of the iteration that the source is at if none is
+    said.
 
     Errors: ValueError.
     """
-    place = Place(analyzer)
+    place = Place(source)
     if iteration is not None:
-        place.go(iteration)
+        source.go(place.rank, iteration)
     run_words(place, Screen(), words)
 
 
-def run_shell(analyzer: DumpAnalyzer, screen: Screen | None = None) -> None:
+def run_shell(source: Source, screen: Screen | None = None) -> None:
     """Read commands until the end."""
-    place, shown = Place(analyzer), screen or Screen()
+    place, shown = Place(source), screen or Screen()
     ask = _reader(place)
-    shown.line("Commands over this dump: help, quit.")
+    shown.line("Commands over " + source.about + ": help, quit.")
     with contextlib.suppress(EOFError):
         while True:
             try:
-                line = ask(f"iteration {place.iteration}> ").strip()
+                line = ask(f"{visible(source.where())}> ").strip()
                 if line in _END:
                     break
                 run_line(place, shown, line)
@@ -59,11 +60,10 @@ def _reader(place: Place) -> Callable[[str], str]:
                 yield Completion(choice, start_position=-len(word), display=visible(choice))
 
     def bar() -> str:
-        ranks = place.analyzer.get_ranks()
-        all_ = place.iterations
+        source, all_ = place.source, place.iterations
+        shown = f"{all_[0]}..{all_[-1]}" if all_ else "none"
         return visible(
-            f"{place.analyzer.dump.folder}  rank {place.rank} of {len(ranks)}  "
-            f"iterations {all_[0]}..{all_[-1]}  watchpoints {len(place.watches)}"
+            f"{source.title}  rank {place.rank}  {source.unit}s {shown}  watchpoints {len(source.watches)}"
         )
 
     session: Any = PromptSession(completer=Choices(), complete_while_typing=False, bottom_toolbar=bar)

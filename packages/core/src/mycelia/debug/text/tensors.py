@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from pathlib import Path
@@ -48,7 +49,7 @@ def _tensors(place: Place, screen: Screen, words: list[str]) -> None:
     found = [*node.get_input_tensors(iterations=steps), *node.get_output_tensors(iterations=steps)]
     screen.line(f"{node.name}  {node.kind}", "bold")
     if not found:
-        screen.line(f"  Nothing was dumped of it in iteration {place.iteration}.")
+        screen.line(f"  There is nothing of it in {place.when()}.")
         return
     told = [_cells(tensor) for tensor in found]
     rows = [(f"{t.io}:{t.slot}", *cells) for t, (cells, _) in zip(found, told, strict=True)]
@@ -61,21 +62,25 @@ def _show(place: Place, screen: Screen, words: list[str]) -> None:
     tensor = place.tensor(words[0])
     value = place.array(tensor)
     part = np.asarray(value[indices(words[1], value.shape)] if len(words) > 1 else value)
-    screen.line(f"{name_of(tensor)}  {value.dtype} {list(value.shape)}  iteration {tensor.iteration}", "bold")
+    screen.line(
+        f"{name_of(tensor)}  {value.dtype} {list(value.shape)}  {place.when(tensor.iteration)}", "bold"
+    )
     with np.printoptions(precision=6, suppress=False, threshold=_MOST_ELEMENTS, linewidth=110):
         screen.line(str(part))
 
 
 @command("history", "TENSOR", takes="tensor", least=1, most=1)
 def _history(place: Place, screen: Screen, words: list[str]) -> None:
-    """Statistics of a tensor in each iteration in which it was dumped."""
+    """Statistics of a tensor in each iteration that has it."""
     here = place.tensor(words[0])
     node = here.node
     all_ = (node.get_input_tensors if here.io == "input" else node.get_output_tensors)([here.slot])
     told = [_cells(tensor) for tensor in all_]
     screen.line(name_of(here), "bold")
     rows = [(t.iteration, *cells) for t, (cells, _) in zip(all_, told, strict=True)]
-    screen.table(("iteration", *_HEADS), rows, [i for i, (_, is_finite) in enumerate(told) if not is_finite])
+    screen.table(
+        (place.source.unit, *_HEADS), rows, [i for i, (_, is_finite) in enumerate(told) if not is_finite]
+    )
 
 
 @command("compare", "TENSOR [ITERATION] [tolerance=SHARE]", takes="tensor", least=1, most=3)
@@ -93,13 +98,15 @@ def _compare(place: Place, screen: Screen, words: list[str]) -> None:
             raise errors.value_error("compare", f"ITERATION must be a whole number, but is {word!r}")
     before = [one for one in place.iterations if one < place.iteration]
     if other is None and not before:
-        raise errors.value_error("compare", "there is no iteration before this one", hint="name another one")
+        raise errors.value_error(
+            "compare", f"there is no {place.source.unit} before this one", hint="name another one"
+        )
     then = before[-1] if other is None else other
     tensor = place.tensor(words[0])
     a, b = place.array(tensor), place.array(place.tensor(words[0], then))
     if a.shape != b.shape:
         raise errors.value_error(
-            "compare", f"the shape is {list(a.shape)} now and {list(b.shape)} in iteration {then}"
+            "compare", f"the shape is {list(a.shape)} now and {list(b.shape)} in {place.when(then)}"
         )
     x, y = (v.astype(np.complex128 if v.dtype.kind == "c" else np.float64) for v in (a, b))
     with np.errstate(invalid="ignore"):
@@ -107,8 +114,8 @@ def _compare(place: Place, screen: Screen, words: list[str]) -> None:
         alike = (np.abs(apart) <= tolerance * np.abs(y)) | (x == y) | (np.isnan(x) & np.isnan(y))
     places = np.argwhere(~alike)
     screen.line(
-        f"{name_of(tensor)}: {len(places)} of {a.size} elements of iteration {tensor.iteration} differ from "
-        f"iteration {then}", "bold"
+        f"{name_of(tensor)}: {len(places)} of {a.size} elements of {place.when(tensor.iteration)} differ "
+        f"from {place.when(then)}", "bold"
     )  # fmt: skip
     if len(places):
         numbers = statistics(np.abs(apart[~alike]))
@@ -116,7 +123,7 @@ def _compare(place: Place, screen: Screen, words: list[str]) -> None:
         rows = [
             (list(map(int, at)), *(number(v[tuple(at)]) for v in (a, b, apart))) for at in places[:_MOST_ROWS]
         ]
-        screen.table(("index", f"iteration {tensor.iteration}", f"iteration {then}", "difference"), rows)
+        screen.table(("index", place.when(tensor.iteration), place.when(then), "difference"), rows)
         if len(places) > _MOST_ROWS:
             screen.line(f"  ... and {len(places) - _MOST_ROWS} more")
 
@@ -137,31 +144,36 @@ def _export(place: Place, screen: Screen, words: list[str]) -> None:
     target = Path(words[1]).expanduser()
     if target.suffix == ".npy":
         tensor = place.tensor(words[0])
-        _save(target, place.array(tensor))
-        screen.line(f"{target}: {name_of(tensor)}, iteration {tensor.iteration}")
+        save(target, npy(place.array(tensor)))
+        screen.line(f"{target}: {name_of(tensor)}, {place.when(tensor.iteration)}")
         return
     node = place.node(words[0])
     steps = [place.iteration]
     found = [*node.get_input_tensors(iterations=steps), *node.get_output_tensors(iterations=steps)]
     arrays = [(tensor, place.array(tensor)) for tensor in found]
     if not arrays:
-        raise errors.value_error(
-            "export", f"nothing was dumped of {node.name} in iteration {place.iteration}"
-        )
+        raise errors.value_error("export", f"there is nothing of {node.name} in {place.when()}")
     for tensor, array in arrays:
         path = target / f"{tensor.io}_{tensor.slot}.npy"
-        _save(path, array)
+        save(path, npy(array))
         screen.line(f"{path}: {array.dtype} {list(array.shape)}")
 
 
-def _save(path: Path, array: np.ndarray) -> None:
+def npy(array: np.ndarray) -> bytes:
+    """The array as a file has it."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def save(path: Path, content: bytes) -> None:
     """The file is whole or not there.  Errors: ValueError if it cannot be written."""
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(suffix=".npy", dir=path.parent)
+        handle, temporary = tempfile.mkstemp(suffix=path.suffix, dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            np.save(file, array, allow_pickle=False)
+            file.write(content)
         os.replace(temporary, path)
     except OSError as cause:
         if temporary:

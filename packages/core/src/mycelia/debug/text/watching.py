@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mycelia.debug.analyzer import DebuggerTensor
-from mycelia.debug.checking import check_tensor
-from mycelia.debug.conditions import CATALOGUE, Hit, condition, error_texts
+from mycelia.debug.conditions import CATALOGUE, condition, error_texts
 from mycelia.debug.conditions.recommended import RECOMMENDED, suits
 from mycelia.debug.text.commands import command
-from mycelia.debug.text.place import Place, Watch
+from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, number, short
 from mycelia.engine.base import errors
-
-
-def hits_of(place: Place, iteration: int) -> list[tuple[int, DebuggerTensor, Hit]]:
-    """(number of the watchpoint, tensor, what it hit) of an iteration, errors too."""
-    found = []
-    for key, watch in place.watches.items():
-        for node in watch.nodes:
-            for tensor in node.get_output_tensors(iterations=[iteration]):
-                hit = check_tensor(tensor, watch.condition, watch.given)
-                if hit.hit or hit.error_code:
-                    found.append((key, tensor, hit))
-    return found
 
 
 @command("conditions", most=0)
@@ -48,7 +34,7 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
             wanted = condition(name)
             nodes = [n for n in place.nodes if suits(wanted, n.kind, n.name, operator)]
             if nodes:
-                place.watches[max(place.watches, default=0) + 1] = Watch(wanted, dict(given), nodes)
+                place.source.watch(wanted, dict(given), nodes)
     elif words:
         wanted = condition(words[0])
         given, texts = _parsed(words[1:], {p.name for p in wanted.parameters if p.read})
@@ -59,8 +45,9 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
         ]  # fmt: skip
         if not nodes:
             raise errors.value_error("watch", f"{wanted.id} is about no node with {' '.join(texts)!r} in it")
-        place.watches[max(place.watches, default=0) + 1] = Watch(wanted, given, nodes)
-    if not place.watches:
+        place.source.watch(wanted, given, nodes)
+    watches = place.source.watches
+    if not watches:
         screen.line("There are no watchpoints. `conditions` lists what can be watched.")
         return
     rows = [
@@ -70,7 +57,7 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
             ", ".join(f"{k}={v if isinstance(v, str) else number(v)}" for k, v in w.given.items()),
             len(w.nodes),
         )
-        for key, w in place.watches.items()
+        for key, w in watches.items()
     ]
     screen.table(("", "condition", "parameters", "nodes"), rows)
 
@@ -98,29 +85,30 @@ def _parsed(words: list[str], of_text: set[str]) -> tuple[dict[str, Any], list[s
 @command("unwatch", "N | all", least=1, most=1)
 def _unwatch(place: Place, screen: Screen, words: list[str]) -> None:
     """Take a watchpoint away, or all."""
+    known = place.source.watches
     if words[0] == "all":
-        place.watches.clear()
-    elif words[0].isdecimal() and int(words[0]) in place.watches:
-        del place.watches[int(words[0])]
+        place.source.unwatch(None)
+    elif words[0].isdecimal() and int(words[0]) in known:
+        place.source.unwatch(int(words[0]))
     else:
-        known = [*map(str, place.watches), "all"]
-        raise errors.one_of(words[0], known, subject="unwatch", what="the watchpoint")
-    screen.line(f"{len(place.watches)} watchpoints are left.")
+        raise errors.one_of(words[0], [*map(str, known), "all"], subject="unwatch", what="the watchpoint")
+    screen.line(f"{len(place.source.watches)} watchpoints are left.")
 
 
 @command("hits", most=0)
 def _hits(place: Place, screen: Screen, words: list[str]) -> None:
     """What hits watchpoints in this iteration: what was set, and what the tensor has."""
-    if not place.watches:
+    watches = place.source.watches
+    if not watches:
         raise errors.value_error("hits", "there are no watchpoints", hint="watch recommended")
-    found = hits_of(place, place.iteration)
+    found = place.source.hits(place.rank)
     if not found:
-        screen.line(f"No tensor of iteration {place.iteration} hits a watchpoint.", "green")
+        screen.line(f"No tensor of {place.when()} hits a watchpoint.", "green")
         return
     place.listed = list(dict.fromkeys(tensor.node for _, tensor, _ in found))
     rows, bad = [], []
     for i, (key, tensor, hit) in enumerate(found):
-        watch = place.watches[key]
+        watch = watches[key]
         told = (
             "; ".join(error_texts(hit.error_code))
             or hit.reason

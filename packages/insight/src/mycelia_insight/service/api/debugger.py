@@ -69,10 +69,18 @@ def add(table: Table, debugging: Debugging) -> None:
         """Of a step: outputs, those with values that are not finite, and how many of which kind."""
         return views.health(rank, step)
 
-    @get("why", _RANK, _STEP, Parameter("name", str, "a node, for the way back from it", ""))
-    def debugger_why(views: Any, rank: int, step: int, name: str) -> dict:
+    @get("nodes", _RANK, Parameter("known", int, "the version whose nodes the asker has", -1))
+    def debugger_nodes(views: Any, rank: int, known: int) -> dict:
+        """All nodes in order of execution, with what they read and the lines of code that made them; null if
+        the asker has them.
+        """
+        return views.nodes(rank, known)
+
+    @get("why", _RANK, _STEP, Parameter("name", str, "a node, for the way back from it", ""),
+         Parameter("limit", int, "the most outputs that are given", 200, 1, 100_000))  # fmt: skip
+    def debugger_why(views: Any, rank: int, step: int, name: str, limit: int) -> dict:
         """What is not finite in a step, with lines of code; what was made of finite inputs comes first."""
-        return views.why(rank, step, name)
+        return views.why(rank, step, name, limit)
 
     @get(
         "tensor", _RANK, _STEP, _TENSOR,
