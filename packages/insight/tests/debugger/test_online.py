@@ -41,6 +41,8 @@ def test_a_training_steps_hits_its_nan_tells_the_line_and_ends(desk, options):
     assert hit["node_name"] == log["name"]
     assert np.isnan(desk.value(f"{log['name']}:0"))
     assert desk.value(f"{log['name']}:input:0") == -1
+    told = desk.ask(f"tensors?name={log['name']}:0")["tensor_value"]["value"]
+    assert told == "NAN"  # JSON has no number for it
     (node,) = desk.ask("tensor-graphs?tensor_name=" + log["name"] + ":0")["graph"]["nodes"][:1] or [None]
     stack = [n for n in desk.ask(f"tensor-graphs?tensor_name={log['name']}:0")["graph"]["nodes"]
              if n["name"] == log["name"]][0]["stack_info"]  # fmt: skip

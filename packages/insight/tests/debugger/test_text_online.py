@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from rich.console import Console
 
 pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
 
-from mycelia.debug.text import shell  # noqa: F401 - it fills the table of commands
+from mycelia.debug.text import shell
 from mycelia.debug.text.commands import run_line
 from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen
@@ -41,25 +42,28 @@ class Desk:
         assert started.returncode == 0, started.stderr
         self.address = f"http://127.0.0.1:{self.command.port}"
         self.training: subprocess.Popen | None = None
+        self.trainings: list[subprocess.Popen] = []
         self.file = io.StringIO()
         self.screen = Screen(Console(file=self.file, width=200, highlight=False))
         self.place: Place | None = None
 
-    def train(self, *options: str, token: str = "") -> None:
+    def train(self, *options: str, token: str = "", rank: int = 0) -> subprocess.Popen:
         known = {
             "ENABLE_MS_DEBUGGER": "1", "MS_DEBUGGER_HOST": "127.0.0.1",
             "MS_DEBUGGER_PORT": str(self.listens), "MYCELIA_DEBUGGER_TIMEOUT": "600",
-            "MYCELIA_DEBUGGER_TOKEN": token,
+            "MYCELIA_DEBUGGER_TOKEN": token, "RANK_ID": str(rank),
         }  # fmt: skip
         self.training = subprocess.Popen(
             [sys.executable, str(SCRIPT), *options], env={**os.environ, **known},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+        self.trainings.append(self.training)
+        return self.training
 
-    def open(self, token: str = "") -> None:
-        """The text interface, as soon as the training waits."""
+    def open(self, token: str = "", ranks: int = 1) -> None:
+        """The text interface, as soon as the trainings wait."""
         source = ServiceSource(Service(self.address, token))
-        while source._metadata["state"] != "waiting":
+        while source._metadata["state"] != "waiting" or len(source.get_ranks()) < ranks:
             assert self.training.poll() is None, self.training.communicate()
             source._wait(0)
         self.place = Place(source)
@@ -77,9 +81,9 @@ class Desk:
         )  # fmt: skip
 
     def close(self) -> None:
-        if self.training is not None:
-            self.training.kill()
-            self.training.communicate()
+        for training in self.trainings:
+            training.kill()
+            training.communicate()
         self.command("stop", "--port", str(self.command.port))
 
 
@@ -145,7 +149,9 @@ def test_an_operator_runs_again_leaves_as_a_script_and_a_weight_is_edited(desk, 
     (log,) = [node.name for node in desk.place.nodes if node.kind == "Log"]
     assert "0 elements are others" in desk(f"rerun {log}")
     told = desk(f"rerun {log} 0=1.0")
-    assert "1 elements are others" in told and "made      0.0" in told and "recorded  not finite" in told
+    assert "1 elements are others" in told and "made      0.0" in told and "recorded  NaN" in told
+    assert "made      -Infinity" in desk(f"rerun {log} 0=0")
+    assert "made      Infinity" in desk(f"rerun {log} 0=inf")
     for wrong in ("0", "0=x", "7=1", "x=1"):
         desk(f"rerun {log} {wrong}", right=False)
     script = tmp_path / "operator.py"
@@ -162,6 +168,59 @@ def test_an_operator_runs_again_leaves_as_a_script_and_a_weight_is_edited(desk, 
     assert desk("show net.fc3.bias [2]").splitlines()[1] == "42.0"
     assert "the training has ended" in desk("continue")
     assert "ended" in desk("next", right=False)
+
+
+def test_ctrl_c_ends_the_waiting_and_pause_the_running(desk, monkeypatch):
+    desk.train("--steps", "100000")
+    desk.open()
+    service, ask = desk.place.source.service, desk.place.source.service.ask
+    interrupts = [signal.SIGINT]
+
+    def asked(path, *more, **named):
+        if path.endswith("poll-data") and interrupts:
+            os.kill(os.getpid(), interrupts.pop())  # as a terminal does while something is waited for
+        return ask(path, *more, **named)
+
+    monkeypatch.setattr(service, "ask", asked)
+    lines = iter(["continue", "next", "pause", "pause", "next", "terminate"])
+    prompts: list[str] = []
+
+    def typed(prompt):
+        prompts.append(prompt)
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr(shell, "_reader", lambda place: typed)
+    shell.run_shell(desk.place.source, desk.screen)
+    told = desk.file.getvalue()
+    assert not interrupts and "(running)" in prompts[1]
+    assert "the training runs: pause it first" in told  # what `next` was told
+    paused = int(prompts[3].removeprefix("step ").removesuffix("> "))
+    assert prompts[4:6] == [f"step {paused}> ", f"step {paused + 1}> "]  # the second pause changes nothing
+    desk.training.communicate()
+    assert "has ended" in prompts[6]
+
+
+def test_several_ranks_go_together_and_are_looked_at_one_by_one(desk):
+    both = [desk.train("--bad", "2", "--steps", "4", rank=rank) for rank in (0, 1)]
+    desk.open(ranks=2)
+    assert desk("rank").startswith("rank 0 of 0, 1") and "NaN" not in desk("next")
+    for rank in (0, 1):
+        desk(f"rank {rank}")
+        (log,) = [node.name for node in desk.place.nodes if node.kind == "Log"]
+        assert desk(f"show {log}:input:0").splitlines()[1] == "2.0"
+    desk("watch tensor_overflow Log-op")
+    assert desk("continue").startswith("step 2: ")
+    assert "Log" in desk("hits") and "nan" in desk("why")
+    desk("rank 0")
+    assert "Log" in desk("hits")  # the same node of each rank is watched
+    assert "must be" in desk("rank 2", right=False)
+    desk("terminate")
+    for training in both:
+        output, _ = training.communicate()
+        assert "trained" not in output
 
 
 def test_one_command_as_arguments_with_a_token(tmp_path):

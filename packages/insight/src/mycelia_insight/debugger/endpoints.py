@@ -286,7 +286,7 @@ class _Debugger:
             "shape": list(value.shape),
             "step": self.session(request).step,
         }
-        return {"tensor_value": {**head, "value": shown.tolist(), "statistics": _numbers(value, shown)}}
+        return {"tensor_value": {**head, "value": tensors.cells(shown), "statistics": _numbers(value, shown)}}
 
     def comparison(self, request: Request) -> dict:
         """The tensor, that of the step before, and their difference."""
@@ -307,7 +307,7 @@ class _Debugger:
         rows = np.stack([a, b, np.where(close, 0.0, apart)], axis=-1)
         numbers = _numbers(now, a) | {"different": int((~close).sum())}
         head = {"shape": list(now.shape), "dtype": str(now.dtype), "step": session.step}
-        return {"tensor_value": {**head, "diff": rows.tolist(), "statistics": numbers}}
+        return {"tensor_value": {**head, "diff": tensors.cells(rows), "statistics": numbers}}
 
     def graph_of_tensor(self, request: Request) -> dict:
         """The nodes two steps around the one that made a tensor, with their tensors of this step."""
@@ -372,7 +372,8 @@ class _Debugger:
             text = _text(body, "shape") if made.ndim else ""
             outputs.append({
                 "slot": slot, "dtype": str(made.dtype), "shape": list(made.shape),
-                "value": _shown(made, text).tolist(), "recorded": _shown(before, text).tolist(),
+                "value": tensors.cells(_shown(made, text), tensors.JAVASCRIPTS_WORDS),
+                "recorded": tensors.cells(_shown(before, text), tensors.JAVASCRIPTS_WORDS),
                 "statistics": _numbers(made, _shown(made, text)),
                 "different": int((~((made == before) | (np.isnan(made) & np.isnan(before)))).sum())
                 if made.shape == before.shape and made.dtype.kind in "fc"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -168,6 +169,22 @@ def first_view(shape: tuple[int, ...], rows: int = 100, columns: int = 30) -> st
         for size, limit in zip(shape, limits, strict=True)
     ]
     return f"[{', '.join(parts)}]"
+
+
+#: NaN, infinity, negative infinity in JSON, which has no numbers for them.
+MINDINSIGHTS_WORDS = ("NAN", "INF", "-INF")
+JAVASCRIPTS_WORDS = ("NaN", "Infinity", "-Infinity")
+
+
+def cells(part: np.ndarray, words: tuple[str, str, str] = MINDINSIGHTS_WORDS) -> Any:
+    """Nested lists for JSON: what is not finite is a word, complex numbers are texts."""
+    found = np.array(part, object)
+    if part.dtype.kind == "f":
+        for word, where in zip(words, (np.isnan, np.isposinf, np.isneginf), strict=True):
+            found[where(part)] = word
+    elif part.dtype.kind not in "biu":
+        found[...] = np.array([str(one) for one in found.reshape(-1)], object).reshape(found.shape)
+    return found.tolist()
 
 
 def statistics(values: np.ndarray) -> dict[str, float | int | None]:

@@ -77,8 +77,8 @@ def _set(place: Place, screen: Screen, words: list[str]) -> None:
 
 
 def _shown(value: Any) -> str:
-    """As JSON has it, where NaN and infinities are nothing."""
-    return str(value).replace("None", "not finite")
+    """Nested lists; what is not finite came as a word."""
+    return str(value).replace("'", "")
 
 
 def _value(command: str, text: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -317,7 +318,8 @@ class ServiceSource(Source):
     # ---- one operator
 
     def rerun(self, node: Node, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        body = {"name": _full(node), "rank_id": node.rank, "edits": edits}
+        told = [{**edit, "value": _worded(edit["value"])} for edit in edits]
+        body = {"name": _full(node), "rank_id": node.rank, "edits": told}
         return self._post("rerun-operator", body)["outputs"]
 
     def script(self, node: Node) -> str:
@@ -325,10 +327,18 @@ class ServiceSource(Source):
         return self.service.read(f"{self.path}/operator-script", query).decode()
 
     def edit(self, node: Node, index: str, value: Any) -> None:
-        self._post("edit-tensor", {"name": _full(node), "rank_id": node.rank, "index": index, "value": value})
+        body = {"name": _full(node), "rank_id": node.rank, "index": index, "value": _worded(value)}
+        self._post("edit-tensor", body)
 
     def _post(self, name: str, body: dict[str, Any]) -> Any:
         return self.service.ask(f"{self.path}/{name}", body=body)
+
+
+def _worded(value: Any) -> Any:
+    """A number, or nested lists of numbers, as JSON has them: what is not finite is a word."""
+    if isinstance(value, list):
+        return [_worded(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _full(node: Node) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -25,7 +26,7 @@ class Watch:
     nodes: list[Node] = field(default_factory=list)
 
 
-class Source:
+class Source(ABC):
     """Nodes, values and watchpoints, by rank and iteration, and which iteration is looked at.
 
     `title`: what is looked at. `unit`: what an iteration is called. Errors of all: ValueError.
@@ -38,7 +39,7 @@ class Source:
     iteration: int
     watches: dict[int, Watch]
 
-    def refresh(self, rank: int) -> None:
+    def refresh(self, rank: int) -> None:  # noqa: B027  a hook
         """Learn where things are now: before each command."""
 
     def where(self) -> str:
@@ -47,57 +48,57 @@ class Source:
 
     # ---- what there is
 
+    @abstractmethod
     def get_ranks(self) -> list[int]:
         """All ranks, least first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def get_iterations(self, rank: int) -> list[int]:
         """Those that have values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def nodes(self, rank: int) -> list[Node]:
         """In order of execution."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tensors_of(self, node: Node, iterations: Any = None) -> list[DebuggerTensor]:
         """What a node read and made, in these iterations or in all: what its `Node` asks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def health(self, rank: int, iteration: int) -> dict[str, int]:
         """See `counted`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def trace(self, rank: int, iteration: int) -> list[NonFinite]:
         """Outputs of an iteration that are not finite, what was born so first."""
-        raise NotImplementedError
 
     # ---- moving
 
+    @abstractmethod
     def go(self, rank: int, iteration: int) -> None:
         """Look at another iteration."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forward(self, rank: int, count: int) -> None:
         """Go on by some iterations; within one, its rest is the first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_hit(self, rank: int) -> bool:
         """Go on to the next iteration in which a watchpoint hits; False if there is none."""
-        raise NotImplementedError
 
     # ---- watchpoints
 
+    @abstractmethod
     def watch(self, wanted: Condition, given: dict[str, Any], nodes: list[Node]) -> None:
         """A new watchpoint."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unwatch(self, number: int | None) -> None:
         """Take one away, or all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hits(self, rank: int) -> list[Found]:
         """What hits watchpoints in the iteration that is looked at, or could not be checked."""
-        raise NotImplementedError
 
     # ---- what only a running training can
 

@@ -82,7 +82,7 @@ def _value(run: Run, entry: Entry, detail: str, dims: str, most_cells: int) -> d
                 "50545013",
                 f"The data is more than the limit. Detail: {most_cells} values, {_MOST_COLUMNS} columns",
             )
-        value["data"] = _cells(part)
+        value["data"] = tensors.cells(part)
     elif detail == "histogram":
         value["histogram_buckets"] = histograms.of_values(part, few=True)
     overall = tensors.statistics(found.values)
@@ -101,12 +101,3 @@ def _share_buckets(values: list[dict]) -> None:
     for one, distribution, row in zip(values, own, counts, strict=True):
         held = distribution.counts.size > 0
         one["value"]["histogram_buckets"] = buckets(edges, np.ceil(row)) if held else []
-
-
-def _cells(part: np.ndarray):
-    """Nested lists; what is not finite is a word."""
-    cells = part.astype(object)
-    for word, where in (("NAN", np.isnan), ("INF", np.isposinf), ("-INF", np.isneginf)):
-        if part.dtype.kind == "f":
-            cells[where(part)] = word
-    return cells.tolist()
