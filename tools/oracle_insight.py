@@ -3,12 +3,13 @@
 `python tools/oracle_insight.py http://127.0.0.1:8081 http://127.0.0.1:8080`: MindInsight 2.3.1 and ours, both
 started on one folder of runs. All GETs of all runs with all tags and steps, and wrong parameters.
 Differences that are meant are passed over: see `MEANT`. Exit code 1 if there are others. With
-`--record FILE` in place of ours what MindInsight answers is written to a file: tests compare with that of the
-runs in packages/insight/tests/fixtures.
+`--record FILE` in place of ours what MindInsight answers is written to a file, gzipped if it ends in `.gz`:
+tests compare with that of the runs in packages/insight/tests/fixtures.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import sys
@@ -152,14 +153,15 @@ def difference(theirs: object, ours: object, passed: set[str], at: str = "") -> 
 
 
 def record(theirs: str, path: str) -> None:
-    """Write what MindInsight answers, other than images, graphs and faults, for tests that have none."""
+    """Write what MindInsight answers, other than images and faults, for tests that have none."""
     told = []
     for asked, params, body in requests(theirs):
         status, answer = ask(theirs, asked, params, body)
-        if status != 500 and "/graphs/" not in asked and not isinstance(answer, bytes):
+        if status != 500 and not isinstance(answer, bytes):
             told.append([asked, params, body, status, answer])
     lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in told)
-    Path(path).write_text(f"[\n{lines}\n]\n")
+    content = f"[\n{lines}\n]\n".encode()
+    Path(path).write_bytes(gzip.compress(content, mtime=0) if path.endswith(".gz") else content)
 
 
 def main(theirs: str, ours: str) -> int:

@@ -14,7 +14,7 @@ from mycelia import nn
 from mycelia.train.summary import SummaryRecord
 from mycelia_insight.records.forward_graph import forward_graph
 from mycelia_insight.records.graph import WINDOW, Leaf, ScopeGraph
-from mycelia_insight.records.graph_files import of_ir, of_mindspore, of_tensorboard
+from mycelia_insight.records.graph_files import ir_message, of_mindspore, of_tensorboard
 from mycelia_insight.records.lineage import dataset_graph
 from mycelia_insight.runs.graphs import Graphs, pipelines, sources
 from mycelia_insight.runs.kinds import Kind
@@ -215,7 +215,7 @@ def test_what_is_no_graph_is_refused():
         with pytest.raises(ValueError):
             of_mindspore(data)
     with pytest.raises(ValueError):
-        of_ir("graph ??")
+        ir_message("graph ??")
     with pytest.raises(ValueError):
         dataset_graph(field(1, b"\xff"))
     deep = b""

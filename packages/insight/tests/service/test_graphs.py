@@ -81,7 +81,7 @@ def test_two_graphs_as_one(service):
 def test_the_interface_of_mindinsight(service):
     asked = f"{MINDINSIGHT}/datavisual/graphs"
     top = service.get(f"{asked}/nodes?train_id=./run1&mode=normal")["nodes"]
-    assert [one["name"] for one in top] == ["Default", "Gradients", "output"]
+    assert [one["name"] for one in top] == ["Default", "Gradients"]
     assert top[0]["type"] == "name_scope" and top[0]["subnode_count"] > 4
     assert set(top[0]) == {
         "name", "type", "attr", "input", "output", "output_i", "proxy_input", "proxy_output", "subnode_count",

@@ -112,13 +112,13 @@ def of_tensorboard(data: bytes, name: str = "") -> ScopeGraph:
     return ScopeGraph(name, leaves)
 
 
-def of_ir(content: str, name: str = "") -> ScopeGraph:
-    """A graph as `MYCELIA_SAVE_GRAPHS` writes it.  Errors: ValueError if it is none."""
+def ir_message(content: str) -> bytes:
+    """The GraphProto of a graph as `MYCELIA_SAVE_GRAPHS` writes it.  Errors: ValueError if it is none."""
     from mycelia.ir.text import parse
     from mycelia.ops.define import find
     from mycelia.train.summary.graph import graph_message
 
-    return of_mindspore(graph_message(parse(content, find)), name)
+    return graph_message(parse(content, find))
 
 
 def _unique(name: str, names: set[str]) -> str:

@@ -7,13 +7,16 @@ import gc
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from mycelia_insight.records import graph_node_files
 from mycelia_insight.records.forward_graph import forward_graph
 from mycelia_insight.records.graph import ScopeGraph
 from mycelia_insight.records.graph_difference import GraphDifference
-from mycelia_insight.records.graph_files import of_ir, of_mindspore, of_tensorboard
+from mycelia_insight.records.graph_files import ir_message, of_mindspore, of_tensorboard
+from mycelia_insight.records.graph_nodes import NodeGraph
 from mycelia_insight.records.lineage import dataset_graph
 from mycelia_insight.runs.discovery import event_file
 from mycelia_insight.runs.kinds import Dialect, Kind
@@ -35,14 +38,17 @@ class GraphSource:
     size: int
 
 
-class Graphs:
+Decoded = TypeVar("Decoded")
+
+
+class _Decodings(Generic[Decoded]):
     """Decoded graphs, the last ones asked for; requests for the same one wait for each other."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple, ScopeGraph] = OrderedDict()
+        self._kept: OrderedDict[tuple, Decoded] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, run: Run, id: str, forward: bool = False) -> ScopeGraph | None:
+    def get(self, run: Run, id: str, forward: bool = False) -> Decoded | None:
         """The graph called `id`; "" for the last of the event files, or else the first file.
 
         forward: without what trains it.
@@ -60,12 +66,33 @@ class Graphs:
         with self._lock:
             if key not in self._kept:
                 with _uncollected():
-                    found = _decode(run, source)
-                    self._kept[key] = forward_graph(found) if forward else found
+                    self._kept[key] = self.decode(*_message(run, source), forward)
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
+
+    def decode(self, data: bytes, dialect: Dialect, forward: bool) -> Decoded:
+        """A graph out of its message.  Errors: ValueError."""
+        raise NotImplementedError("a kind of decoded graphs says how it decodes one")
+
+
+class Graphs(_Decodings[ScopeGraph]):
+    """Graphs as scopes that fold."""
+
+    def decode(self, data: bytes, dialect: Dialect, forward: bool) -> ScopeGraph:
+        found = of_tensorboard(data) if dialect == Dialect.TENSORBOARD else of_mindspore(data)
+        return forward_graph(found) if forward else found
+
+
+class NodeGraphs(_Decodings[NodeGraph]):
+    """Graphs as MindInsight has them; forward: what it calls optimized."""
+
+    def decode(self, data: bytes, dialect: Dialect, forward: bool) -> NodeGraph:
+        if dialect == Dialect.TENSORBOARD:
+            scopes = of_tensorboard(data)
+            return NodeGraph(*graph_node_files.of_scopes(forward_graph(scopes) if forward else scopes))
+        return NodeGraph(*graph_node_files.of_mindspore(data), optimized=forward)
 
 
 class Differences:
@@ -157,16 +184,15 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _decode(run: Run, source: GraphSource) -> ScopeGraph:
+def _message(run: Run, source: GraphSource) -> tuple[bytes, Dialect]:
+    """The message of a graph, and whose it is.  Errors: ValueError; OSError."""
     if source.size > _LARGEST:
         raise ValueError(f"{source.id} has {source.size} bytes, at most {_LARGEST} are read")
     if source.step is not None:
         entry = (run.entries(Kind.GRAPH) or [])[int(source.id.removeprefix("event-"))]
-        is_foreign = run.dialect(entry) == Dialect.TENSORBOARD
-        decode: Callable[[bytes], ScopeGraph] = of_tensorboard if is_foreign else of_mindspore
-        return decode(run.read(entry))
+        return run.read(entry), Dialect(run.dialect(entry))
     with open(os.path.join(run.folder, source.id), "rb") as file:
         data = file.read(_LARGEST)
     if source.id.endswith(".ir"):
-        return of_ir(data.decode("utf-8", "backslashreplace"))
-    return of_mindspore(data)
+        data = ir_message(data.decode("utf-8", "backslashreplace"))
+    return data, Dialect.MINDSPORE
