@@ -57,7 +57,10 @@ PAGES = {
     "sounds": of("./media", "audio"),
     "graph": of(ADAM, "graph", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]),
     "graphs": of(
-        ADAM, "graph", **{"with": "./lenet/momentum-0.003-32"}, node="Default/optimizer-Momentum",
+        ADAM,
+        "graph",
+        **{"with": "./lenet/momentum-0.003-32"},
+        node="Default/optimizer-Momentum",
         open=["Default"],
     ),
     "stages": of("./compile stages", "graph"),

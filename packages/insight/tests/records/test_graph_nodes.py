@@ -1,4 +1,4 @@
-"""Graphs node by node, against what MindInsight 2.3.1 made of random ones (tools/oracle_insight_graphs.py)."""
+"""Graphs node by node, and what MindInsight 2.3.1 made of random ones (tools/oracle_insight_graphs.py)."""
 
 from __future__ import annotations
 

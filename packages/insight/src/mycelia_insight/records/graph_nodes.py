@@ -1,13 +1,13 @@
 """A computation graph node by node, as MindInsight 2.3.1 tells clients: flat names, scopes, far ends.
 
-Operators keep their names; each scope has its own copy of the parameters and constants that it takes; five or
-more nodes of one type in a scope lie in an aggregation `Type[n]_i`, i counted over the whole graph; scopes and
-aggregations have the edges of what they hold. Where it cannot read a graph, `<` in a name, this one can.
+Operators keep their names; each scope has its own copy of the parameters and constants that it takes; five
+or more nodes of one type in a scope lie in an aggregation `Type[n]_i`, i counted over the whole graph; scopes
+and aggregations have the edges of what they hold. Where it cannot read a graph, `<` in a name, this one can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,7 +163,7 @@ class NodeGraph:
         return sorted(found, key=lambda node: node.place)
 
     def _simplify(self) -> None:
-        """Leave out what computes nothing or is connected to nothing; lift nodes out of scopes of one type."""
+        """Leave out what computes or connects nothing; lift nodes out of scopes of one type."""
         self.nodes = {name: node for name, node in self.nodes.items() if node.type not in _PASSED}
         apart = {node.name for node in self._in_order() if not node.inputs and not node.outputs}
         self.nodes = {name: node for name, node in self.nodes.items() if name not in apart}
@@ -188,9 +188,14 @@ class NodeGraph:
                 if placed not in copies:
                     source = self.nodes[name]
                     copies[placed] = Node(
-                        placed, source.type, node.scope, attributes=dict(source.attributes), shapes=source.shapes,
-                        data_type=source.data_type, output_i=source.output_i,
-                    )  # fmt: skip
+                        placed,
+                        source.type,
+                        node.scope,
+                        attributes=dict(source.attributes),
+                        shapes=source.shapes,
+                        data_type=source.data_type,
+                        output_i=source.output_i,
+                    )
                 edge = node.inputs.pop(name)
                 copies[placed].add("outputs", node.name, dict(edge))
                 node.add("inputs", placed, dict(edge))
@@ -253,7 +258,7 @@ class NodeGraph:
                         target.inputs[node.name]["independent_layout"] = True
 
     def _add_scopes(self) -> None:
-        for name in sorted({above for name in self.nodes for above in _above(name)}):
+        for name in sorted({above for one in self.nodes for above in _above(one)}):
             taken = self.nodes.get(name)
             if taken is not None and taken.type != AGGREGATION:  # a node that is called like a scope
                 label = f"({_last(name)})"
@@ -290,7 +295,9 @@ def tree(graph: NodeGraph, found: list[Node]) -> list[dict[str, Any]]:
         for above in _above(node.name):
             label = _last(above)
             if label not in level:
-                level[label] = _branch(above, graph.nodes[above].type if above in graph.nodes else SCOPE, node)
+                level[label] = _branch(
+                    above, graph.nodes[above].type if above in graph.nodes else SCOPE, node
+                )
             level = level[label]["nodes"]
         level[_last(node.name)] = _branch(node.name, node.type, node)
     return _listed(roots)
@@ -324,5 +331,3 @@ def _above(name: str) -> list[str]:
         found.append(name[:at])
         at = name.find("/", at + 1)
     return found
-
-
