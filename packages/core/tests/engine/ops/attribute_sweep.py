@@ -27,7 +27,7 @@ FLOATS = (
     math.inf, math.nan,
 )  # fmt: skip
 EXTRA_BYTES = 400 << 20  # what a call may reserve beside what was there before
-LARGE_BYTES = 50 << 20  # a result of this size may be refused under that limit: there are copies of it
+LARGE_BYTES = 16 << 20  # a result of this size may be refused under that limit: to compare takes copies
 LIMIT_S = 60  # a call takes milliseconds
 
 
