@@ -187,6 +187,40 @@ def test_attributes_that_are_not_imported_are_named(tmp_path):
     assert "attribute 'is_training' is True" in refused(tmp_path, x, c, norm)
 
 
+_OTHER_KINDS = (
+    graph_pb2.AttrValue(s=b"text"),
+    graph_pb2.AttrValue(f=1.5),
+    graph_pb2.AttrValue(b=True),
+    graph_pb2.AttrValue(shape=graph_pb2.TensorShape(dim=[dict(size=2)])),
+    graph_pb2.AttrValue(tensor=graph_pb2.Tensor(dtype=graph_pb2.DT_FLOAT, float_val=[1])),
+    graph_pb2.AttrValue(func=graph_pb2.NameAttrList(name="no_function")),
+    graph_pb2.AttrValue(list=dict(s=[b"a", b"b", b"c", b"d"])),
+    graph_pb2.AttrValue(list=dict(i=[1, 1, 1])),
+    graph_pb2.AttrValue(),
+)
+
+
+@pytest.mark.parametrize("name", ["images", "old_layers", "loops", "moves"])
+def test_attributes_of_another_kind_are_refused_with_a_reason(name, tmp_path):
+    source, seen = graph_pb2.Graph.FromString((FILES / f"{name}.pb").read_bytes()), set()
+    folders = [source.node, *(function.node_def for function in source.library.function)]
+    nodes = {node.name: node for nodes in folders for node in nodes}
+    for node in nodes.values():
+        for key in [key for key in node.attr if (node.op, key) not in seen and not key.startswith("T")]:
+            seen.add((node.op, key))
+            kept = graph_pb2.AttrValue()
+            kept.CopyFrom(node.attr[key])
+            for other in _OTHER_KINDS[len(seen) % 4 :: 4]:
+                node.attr[key].CopyFrom(other)
+                (tmp_path / "m.pb").write_bytes(source.SerializeToString())
+                try:
+                    convert(TF, str(tmp_path / "m.pb"), str(tmp_path / "m"))
+                except ConversionError as error:
+                    named = any(f"'{known}'" in str(error) for known in (*nodes, "no_function"))
+                    assert named, (node.op, key, other, error)
+            node.attr[key].CopyFrom(kept)
+
+
 def test_all_obstacles_are_listed_at_once(tmp_path):
     nodes = [
         given("x", 1, 4, 4, 2), ("a", "Relu7", "x", {}), ("b", "MaxPool", "x", {"padding": b"SOME"}),

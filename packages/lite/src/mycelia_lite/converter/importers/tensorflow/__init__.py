@@ -106,7 +106,7 @@ class _Model:
         types = []
         for node in inputs:
             call, what = Call(node), f"the input '{node.name}'"
-            dtype, message = dtype_of(call.need("dtype"), what), call.get("shape")
+            dtype, message = dtype_of(call.need("dtype", int), what), call.get("shape")
             shape = None if message is None else shape_of_message(message, what)
             if shape is None:
                 if node.name not in given:
@@ -238,9 +238,7 @@ class _Model:
 
     def _results(self, call: Call, inputs: list[Any]) -> Sequence[Any]:
         if call.kind == _CONSTANT:
-            message = call.need("value")
-            if not hasattr(message, "tensor_shape"):
-                raise call.fail("its value is no tensor", Code.INVALID_OP_ATTR)
+            message = call.need("value", graph_pb2.Tensor)
             return [tensor_of(message, f"node '{call.name}'")]
         if call.kind in self.functions:
             return self._function(call.kind, inputs, call.around.trace)

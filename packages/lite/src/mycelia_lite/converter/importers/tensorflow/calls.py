@@ -45,16 +45,22 @@ class Call(NodeCall):
         self.read.add(name)
         if name not in self.attributes:
             return default
-        value = attribute_of(self.attributes[name])
-        if value is None or (default is not None and type(value) is not type(default)):
-            raise self.fail(f"its attribute '{name}' is {value!r}, not as {default!r}", Code.INVALID_OP_ATTR)
-        return value
+        kind = object if default is None else type(default)
+        return self._of_kind(name, attribute_of(self.attributes[name]), kind)
 
-    def need(self, name: str) -> Any:
-        """An attribute without a default."""
+    def need(self, name: str, kind: type) -> Any:
+        """An attribute without a default, of this type: a number, a text, a list of integers, a message."""
         if name not in self.attributes:
             raise self.fail(f"the attribute '{name}' is missing", Code.INVALID_OP_ATTR)
-        return self.get(name)
+        self.read.add(name)
+        return self._of_kind(name, attribute_of(self.attributes[name]), kind)
+
+    def _of_kind(self, name: str, value: Any, kind: type) -> Any:
+        is_kind = value is not None if kind is object else type(value) is kind
+        if not is_kind or (kind is list and any(type(v) is not int for v in value)):
+            wanted = {object: "set", list: "a list of integers"}.get(kind, f"of type {kind.__name__}")
+            raise self.fail(f"its attribute '{name}' is {value!r}, not {wanted}", Code.INVALID_OP_ATTR)
+        return value
 
     def choice(self, name: str, default: Any, *known: Any) -> Any:
         """An attribute of which only some values are imported."""

@@ -25,6 +25,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     scalar,
     shape_of,
 )
+from mycelia_lite.converter.importers.tensorflow import graph_pb2
 from mycelia_lite.converter.importers.tensorflow.calls import operator
 from mycelia_lite.converter.importers.tflite.calls import as_tensor as tensor_of
 
@@ -62,7 +63,7 @@ def _value(value: Any) -> Any:
 def _partitioned(call, *inputs):
     for name in ("config", "config_proto", "executor_type"):
         call.get(name)
-    return tuple(call.around.run(call.need("f").name, inputs, call.around.trace))
+    return tuple(call.around.run(call.need("f", graph_pb2.NameAttrList).name, inputs, call.around.trace))
 
 
 def _truth(condition: Any) -> Any:
@@ -73,7 +74,7 @@ def _truth(condition: Any) -> Any:
 
 @operator("If", "StatelessIf")
 def _if(call, condition, *inputs):
-    branches = [call.need(f"{name}_branch").name for name in ("then", "else")]
+    branches = [call.need(f"{name}_branch", graph_pb2.NameAttrList).name for name in ("then", "else")]
     condition = _truth(condition)
     if known(condition) is not None:
         return tuple(call.around.run(branches[0 if known(condition) else 1], inputs, call.around.trace))
@@ -86,7 +87,7 @@ def _if(call, condition, *inputs):
 
 @operator("While", "StatelessWhile")
 def _while(call, *inputs):
-    around, names = call.around, [call.need(name).name for name in ("cond", "body")]
+    around, names = call.around, [call.need(name, graph_pb2.NameAttrList).name for name in ("cond", "body")]
     inputs = [_value(v) for v in inputs]
     if any(isinstance(v, Reserved) for v in inputs):
         region = Trace("body", around.trace)

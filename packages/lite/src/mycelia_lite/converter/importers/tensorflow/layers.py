@@ -58,7 +58,7 @@ def _pads(
         return (0, 0, 0, 0)
     rows = [tuple(given[i : i + 2]) for i in range(0, len(given), 2)]
     inner = rows[2:] if first else rows[1:3]
-    if len(rows) != 4 or any(map(any, (rows[0], rows[1 if first else 3]))) or min(given) < 0:
+    if len(given) != 8 or any(map(any, (rows[0], rows[1 if first else 3]))) or min(given) < 0:
         raise call.option("explicit_paddings", given, "must pad rows and columns only")
     return (inner[0][0], inner[1][0], inner[0][1], inner[1][1])
 
@@ -66,7 +66,7 @@ def _pads(
 def _convolved(call: Call, x: Any, weight: Any, group: int) -> Any:
     """`weight` [O, I / group, h, w]."""
     first = channels_first(call, x)
-    strides = spatial(call.need("strides"), first, call, "strides")
+    strides = spatial(call.need("strides", list), first, call, "strides")
     dilations = spatial(call.get("dilations", [1, 1, 1, 1]) or [1, 1, 1, 1], first, call, "dilations")
     spans = [(k - 1) * d + 1 for k, d in zip(known_shape(call, weight)[2:], dilations)]
     pads = _pads(call, x, first, spans, strides)
@@ -105,7 +105,7 @@ def _conv_input(call, size, weight, y):
     """The transposed convolution: weights are [h, w, O, I], the sizes of the result an input."""
     first = channels_first(call, y)
     wanted = integers(call, size, "input_sizes")
-    strides = spatial(call.need("strides"), first, call, "strides")
+    strides = spatial(call.need("strides", list), first, call, "strides")
     dilations = spatial(call.get("dilations", [1, 1, 1, 1]) or [1, 1, 1, 1], first, call, "dilations")
     height, width, outputs, inputs = known_shape(call, weight)
     sizes, axis = (wanted[2:], 1) if first else (wanted[1:3], 3)
@@ -137,7 +137,7 @@ def _conv_input(call, size, weight, y):
 
 def _pooled(call: Call, op: Any, x: Any, **more: Any) -> Any:
     first = channels_first(call, x)
-    kernel, strides = (spatial(call.need(name), first, call, name) for name in ("ksize", "strides"))
+    kernel, strides = (spatial(call.need(name, list), first, call, name) for name in ("ksize", "strides"))
     pads = _pads(call, x, first, kernel, strides)
     y = op(x if first else to_first(x), kernel=kernel, stride=strides, pad=pads, ceil=False, **more)
     return y if first else to_last(y)
@@ -193,7 +193,7 @@ def _matmul(call, a, b):
 
 @operator("Einsum")
 def _einsum(call, *operands):
-    return ops.einsum(call.need("equation"), *operands)
+    return ops.einsum(call.need("equation", str), *operands)
 
 
 # ---- elementwise

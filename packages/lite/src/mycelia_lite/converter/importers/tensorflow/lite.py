@@ -177,7 +177,7 @@ def _pack(call, *parts):
 
 @operator("Unpack", sizes=_ALL)
 def _unpack(call, x):
-    count = call.need("num")
+    count = call.need("num", int)
     options = dict(axis=call.get("axis", 0), num=count)
     return as_lite(call, "UNPACK", [x], [_dtype(x)] * count, "UnpackOptions", **options)
 
@@ -196,7 +196,7 @@ def _old_concat(call, axis, *parts):
 
 @operator("Split")
 def _split(call, axis, x):
-    count = call.need("num_split")
+    count = call.need("num_split", int)
     return as_lite(call, "SPLIT", [axis, x], [x.dtype] * count, "SplitOptions", num_splits=count)
 
 
@@ -233,7 +233,7 @@ def _mirror_pad(call, x, pads):
 
 @operator("ReverseSequence")
 def _reverse_sequence(call, x, lengths):
-    options = dict(seq_dim=call.need("seq_dim"), batch_dim=call.get("batch_dim", 0))
+    options = dict(seq_dim=call.need("seq_dim", int), batch_dim=call.get("batch_dim", 0))
     return as_lite(call, "REVERSE_SEQUENCE", [x, lengths], [x.dtype], "ReverseSequenceOptions", **options)
 
 
