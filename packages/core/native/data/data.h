@@ -94,8 +94,8 @@ void put_histogram(const T* values, size_t n, std::string* out);
 template <class T>
 void put_images(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, std::string* out);
 
-// Pixels [rows, columns, 1 or 3] as PNG, grey or RGB.
-void put_png(const uint8_t* pixels, size_t rows, size_t columns, size_t channels, std::string* out);
+// Rows of 1 + columns * channels bytes as PNG, grey or RGB; the first byte of each is the filter's, and rows are filtered in their place.
+void put_png(uint8_t* rows_of_bytes, size_t rows, size_t columns, size_t channels, std::string* out);
 
 // A zlib stream whose only matches repeat the byte before them.
 void put_deflated(const uint8_t* data, size_t size, std::string* out);

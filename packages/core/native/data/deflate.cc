@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "data.h"
 
@@ -10,7 +11,7 @@ namespace mycelia::data {
 namespace {
 
 constexpr size_t kLiterals = 286, kEnd = 256;  // bytes, the end of a block, codes of lengths
-constexpr size_t kBlock = 1 << 15;             // tokens that share their codes
+constexpr size_t kTokens = 512, kBlock = 1 << 15;  // kinds of tokens, tokens that share their codes
 constexpr size_t kShortest = 3, kLongest = 258;
 constexpr uint32_t kAdler = 65521;
 
@@ -38,41 +39,43 @@ constexpr auto kLengthCodes = length_codes();
 
 // The lengths of a prefix code for symbols that occur `counts` times, at most `longest` bits; 0 for those that do not occur.
 void code_lengths(const uint32_t* counts, size_t n, unsigned longest, uint8_t* lengths) {
-  struct Node {
-    uint32_t count;
-    int parent;
-  };
-  std::vector<uint32_t> order, kept(counts, counts + n);
+  constexpr uint32_t kSymbolBits = 9;
+  uint32_t keys[kLiterals];  // count, then symbol: counts are below 2^22
+  size_t leaves = 0;
   for (uint32_t i = 0; i < n; ++i)
-    if (kept[i]) order.push_back(i);
+    if (counts[i]) keys[leaves++] = counts[i] << kSymbolBits | i;
   std::fill_n(lengths, n, uint8_t{0});
-  if (order.size() < 2) {
-    for (const uint32_t i : order) lengths[i] = 1;
+  const auto symbol_of = [](uint32_t key) { return key & ((1u << kSymbolBits) - 1); };
+  if (leaves < 2) {
+    if (leaves) lengths[symbol_of(keys[0])] = 1;
     return;
   }
   for (;;) {
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return kept[a] < kept[b] || (kept[a] == kept[b] && a < b); });
-    std::vector<Node> nodes;
-    nodes.reserve(2 * order.size());
-    for (const uint32_t i : order) nodes.push_back({kept[i], -1});
+    std::sort(keys, keys + leaves);
+    struct Node {
+      uint32_t count;
+      uint16_t parent, depth;
+    } nodes[2 * kLiterals];
+    for (size_t i = 0; i < leaves; ++i) nodes[i].count = keys[i] >> kSymbolBits;
     // Two queues, both in rising order: leaves, and the nodes that join two.
-    size_t leaf = 0, joined = order.size();
+    size_t leaf = 0, joined = leaves, made = leaves;
     const auto take = [&] {
-      const bool is_leaf = leaf < order.size() && (joined >= nodes.size() || nodes[leaf].count <= nodes[joined].count);
+      const bool is_leaf = leaf < leaves && (joined >= made || nodes[leaf].count <= nodes[joined].count);
       return is_leaf ? leaf++ : joined++;
     };
-    for (size_t i = 1; i < order.size(); ++i) {
-      const size_t a = take(), b = take();
-      nodes[a].parent = nodes[b].parent = static_cast<int>(nodes.size());
-      nodes.push_back({nodes[a].count + nodes[b].count, -1});
+    for (; made < 2 * leaves - 1; ++made) {
+      const size_t first = take(), second = take();
+      nodes[first].parent = nodes[second].parent = static_cast<uint16_t>(made);
+      nodes[made].count = nodes[first].count + nodes[second].count;
     }
-    std::vector<unsigned> depth(nodes.size(), 0);
-    for (size_t i = nodes.size() - 1; i-- > 0;) depth[i] = depth[static_cast<size_t>(nodes[i].parent)] + 1;
-    if (*std::max_element(depth.begin(), depth.begin() + static_cast<ptrdiff_t>(order.size())) <= longest) {
-      for (size_t i = 0; i < order.size(); ++i) lengths[order[i]] = static_cast<uint8_t>(depth[i]);
+    nodes[made - 1].depth = 0;
+    for (size_t i = made - 1; i-- > 0;) nodes[i].depth = static_cast<uint16_t>(nodes[nodes[i].parent].depth + 1);
+    if (nodes[0].depth <= longest) {  // the rarest symbol lies deepest
+      for (size_t i = 0; i < leaves; ++i) lengths[symbol_of(keys[i])] = static_cast<uint8_t>(nodes[i].depth);
       return;
     }
-    for (const uint32_t i : order) kept[i] = kept[i] / 2 + 1;  // flatter counts give shorter codes
+    for (size_t i = 0; i < leaves; ++i)  // flatter counts give shorter codes
+      keys[i] = ((keys[i] >> kSymbolBits) / 2 + 1) << kSymbolBits | symbol_of(keys[i]);
   }
 }
 
@@ -91,24 +94,25 @@ void codes_of(const uint8_t* lengths, size_t n, uint16_t* codes) {
   }
 }
 
+// Bits at the end of a text.
 class Bits {
  public:
-  explicit Bits(std::string* out) : out_(out) {}
-  void put(uint64_t value, unsigned count) {  // at most 32 bits
+  explicit Bits(std::string* out) : out_(out), at_(out->size()) {}
+  // Makes room for `count` bits, which must be there before they are put.
+  void reserve(size_t count) { out_->resize(at_ + count / 8 + 16); }
+  void put(uint64_t value, unsigned count) {  // at most 56 bits
     held_ |= value << size_;
     size_ += count;
-    if (size_ < 32) return;
-    const uint32_t low = static_cast<uint32_t>(held_);
-    const char bytes[4] = {static_cast<char>(low), static_cast<char>(low >> 8), static_cast<char>(low >> 16), static_cast<char>(low >> 24)};
-    out_->append(bytes, 4);
-    held_ >>= 32, size_ -= 32;
+    std::memcpy(&(*out_)[at_], &held_, 8);  // no branch: whole bytes stay, the others are written again
+    at_ += size_ >> 3;
+    held_ >>= size_ & ~7u;
+    size_ &= 7;
   }
-  void finish() {
-    for (; size_ > 0; held_ >>= 8, size_ -= std::min(size_, 8u)) out_->push_back(static_cast<char>(held_));
-  }
+  void finish() { out_->resize(at_ + (size_ ? 1 : 0)); }
 
  private:
   std::string* out_;
+  size_t at_;
   uint64_t held_ = 0;
   unsigned size_ = 0;
 };
@@ -137,10 +141,21 @@ std::vector<LengthCode> folded(const uint8_t* lengths, size_t n) {
   return out;
 }
 
-void put_block(const uint16_t* tokens, size_t n, bool is_last, Bits* bits) {
+// Tokens that share their codes, and how often each of them occurs.
+struct Block {
+  explicit Block(uint16_t* room) : tokens(room) {}
+  void put(uint16_t token) { tokens[size++] = token, ++counts[token]; }
+
+  uint16_t* const tokens;
+  size_t size = 0;
+  uint32_t counts[kTokens] = {};
+};
+
+void put_block(const Block& block, bool is_last, Bits* bits) {
   uint32_t counts[kLiterals] = {};
+  std::copy_n(block.counts, 256, counts);
+  for (size_t i = 256; i < kTokens; ++i) counts[kLengthCodes[i - 256].symbol] += block.counts[i];
   counts[kEnd] = 1;
-  for (size_t i = 0; i < n; ++i) ++counts[tokens[i] < 256 ? tokens[i] : kLengthCodes[tokens[i] - 256u].symbol];
   uint8_t lengths[kLiterals + 1];
   uint16_t codes[kLiterals];
   code_lengths(counts, kLiterals, 15, lengths);
@@ -158,19 +173,32 @@ void put_block(const uint16_t* tokens, size_t n, bool is_last, Bits* bits) {
   constexpr uint8_t kOrder[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
   size_t shown = 19;
   while (shown > 4 && !head_lengths[kOrder[shown - 1]]) --shown;
+
+  struct {
+    uint32_t bits, size;
+  } coded[kTokens];
+  size_t needed = 17 + 3 * shown + 14 * head.size() + 15;
+  for (size_t i = 0; i < kTokens; ++i) {
+    if (!block.counts[i]) continue;
+    if (i < 256) {
+      coded[i] = {codes[i], lengths[i]};
+    } else {  // the code of the distance, a zero bit, comes last
+      const LengthCode& c = kLengthCodes[i - 256];
+      coded[i] = {codes[c.symbol] | static_cast<uint32_t>(c.extra) << lengths[c.symbol], lengths[c.symbol] + c.extra_bits + 1u};
+    }
+    needed += size_t{block.counts[i]} * coded[i].size;
+  }
+  bits->reserve(needed);
   bits->put(is_last, 1), bits->put(2, 2);
   bits->put(used - 257, 5), bits->put(0, 5), bits->put(shown - 4, 4);
   for (size_t i = 0; i < shown; ++i) bits->put(head_lengths[kOrder[i]], 3);
   for (const LengthCode& c : head) bits->put(head_codes[c.symbol], head_lengths[c.symbol]), bits->put(c.extra, c.extra_bits);
-  for (size_t i = 0; i < n; ++i) {
-    if (tokens[i] < 256) {
-      bits->put(codes[tokens[i]], lengths[tokens[i]]);
-      continue;
-    }
-    const LengthCode& c = kLengthCodes[tokens[i] - 256u];
-    // The code of the distance, a zero bit, comes last.
-    bits->put(codes[c.symbol] | static_cast<uint64_t>(c.extra) << lengths[c.symbol], lengths[c.symbol] + c.extra_bits + 1u);
+  size_t i = 0;
+  for (; i + 2 <= block.size; i += 2) {
+    const auto &a = coded[block.tokens[i]], &b = coded[block.tokens[i + 1]];
+    bits->put(a.bits | static_cast<uint64_t>(b.bits) << a.size, a.size + b.size);
   }
+  if (i < block.size) bits->put(coded[block.tokens[i]].bits, coded[block.tokens[i]].size);
   bits->put(codes[kEnd], lengths[kEnd]);
 }
 
@@ -208,17 +236,17 @@ uint32_t adler32(const uint8_t* p, size_t size) {
 void put_deflated(const uint8_t* data, size_t size, std::string* out) {
   out->append("\x78\x01", 2);
   Bits bits(out);
-  std::vector<uint16_t> tokens(std::min(size, kBlock));
+  const std::unique_ptr<uint16_t[]> room(new uint16_t[std::min(size, kBlock)]);
   size_t i = 0;
   do {
-    size_t count = 0;
-    while (i < size && count < kBlock) {
+    Block block(room.get());
+    while (i < size && block.size < kBlock) {
       const uint8_t byte = data[i];
       const size_t run = i && byte == data[i - 1] ? run_of(data + i, std::min(size - i, kLongest), byte) : 0;
-      tokens[count++] = run >= kShortest ? run_token(run) : byte;
+      block.put(run >= kShortest ? run_token(run) : byte);
       i += run >= kShortest ? run : 1;
     }
-    put_block(tokens.data(), count, i == size, &bits);
+    put_block(block, i == size, &bits);
   } while (i < size);
   bits.finish();
   const uint32_t sum = adler32(data, size);

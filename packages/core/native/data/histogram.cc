@@ -106,50 +106,54 @@ Extent extent(const T* values, size_t n) {
   return e;
 }
 
-// The bucket of each value by equal widths, or the complement of a guess where the edges, which were rounded, must decide.
+// Counts `value`, whose bucket is near `k`, by the edges themselves; values outside of them, and NaN, in none.
 template <class T>
-void guess(const T* values, size_t n, double first, double scale, double last, double greatest, int32_t* out) {
+void count_by_edges(T value, size_t k, const T* edges, size_t count, uint64_t* counts) {
+  if (!(value >= edges[0] && value <= edges[count])) return;
+  while (k > 0 && value < edges[k]) --k;
+  while (k + 1 < count && value >= edges[k + 1]) ++k;
+  ++counts[k];
+}
+
+// How many values lie between each edge and the next one, of `count` buckets whose edges are about as far apart.
+template <class T>
+std::vector<uint64_t> counted(const T* values, size_t n, const T* edges, size_t count) {
+  std::vector<uint64_t> counts(count, 0);
+  const double first = static_cast<double>(edges[0]), end = static_cast<double>(edges[count]), last = static_cast<double>(count - 1);
+  const double wanted = static_cast<double>(count) / (end - first), scale = std::isfinite(wanted) ? wanted : 0;
+  const auto guess = [&](T value) {
+    const double at = (static_cast<double>(value) - first) * scale;
+    return static_cast<size_t>(at > 0 ? (at < last ? at : last) : 0.0);  // 0 for NaN
+  };
+  size_t i = 0;
   if constexpr (std::is_same_v<T, float>) {
-    // Edges are off by half a unit in the last place, in widths of a bucket; and so may the first and the last be.
-    const double error = (greatest * std::numeric_limits<float>::epsilon() + std::numeric_limits<float>::denorm_min()) * scale;
-    loops().buckets(values, n, first, scale, last, 4 * error + 1e-9, out);
-  } else {
-    for (size_t i = 0; i < n; ++i) {
-      const double at = (static_cast<double>(values[i]) - first) * scale;
-      out[i] = ~static_cast<int32_t>(at > 0 ? (at < last ? at : last) : 0.0);  // 0 for NaN
+    // Three roundings of a place below `count`; and edges are off by half a unit in the last place, as may be the first and the last.
+    const double unit = std::numeric_limits<float>::epsilon(), greatest = std::max(std::fabs(first), std::fabs(end));
+    const double margin = 2 * unit * static_cast<double>(count) + 4 * (greatest * unit + std::numeric_limits<float>::denorm_min()) * scale;
+    const float times = static_cast<float>(scale);
+    if (margin < 0.5 && std::isnormal(times)) {
+      constexpr size_t kBlock = 512;  // values that may all be unsure
+      uint32_t unsure[kBlock];
+      std::vector<uint32_t> tables(kCountTables * count, 0);
+      for (size_t size; i < n; i += size) {
+        size = std::min(kBlock, n - i);
+        const size_t left = loops().count(values + i, size, edges[0], times, static_cast<int>(count - 1), static_cast<float>(margin), tables.data(), unsure);
+        for (size_t u = 0; u < left; ++u) count_by_edges(values[i + unsure[u]], guess(values[i + unsure[u]]), edges, count, counts.data());
+        constexpr size_t kMost = size_t{1} << 31;  // that one place of a table is sure to hold
+        if (i / kMost == (i + size) / kMost && i + size < n) continue;
+        for (size_t k = 0; k < tables.size(); ++k) counts[k % count] += tables[k];
+        std::fill(tables.begin(), tables.end(), 0u);
+      }
+      return counts;
     }
   }
+  for (; i < n; ++i) count_by_edges(values[i], guess(values[i]), edges, count, counts.data());
+  return counts;
 }
 
 template <class T>
 std::string buckets(const T* values, size_t n, const T* edges, size_t count) {
-  constexpr size_t kTables = 4;  // neighbours that fall into one bucket do not wait for each other
-  std::vector<uint64_t> counts(kTables * count, 0);
-  const double first = static_cast<double>(edges[0]), end = static_cast<double>(edges[count]);
-  const double wanted = static_cast<double>(count) / (end - first);
-  const double scale = std::isfinite(wanted) ? wanted : 0, greatest = std::max(std::fabs(first), std::fabs(end));
-  constexpr size_t kBlock = 256;  // values whose buckets are guessed together
-  int32_t guesses[kBlock];
-  for (size_t begin = 0; begin < n; begin += kBlock) {
-    const T* some = values + begin;
-    const size_t size = std::min(kBlock, n - begin);
-    guess(some, size, first, scale, static_cast<double>(count - 1), greatest, guesses);
-    for (size_t i = 0; i < size; ++i) {
-      uint64_t* table = counts.data() + i % kTables * count;
-      if (guesses[i] >= 0) {
-        ++table[guesses[i]];
-        continue;
-      }
-      const T v = some[i];
-      size_t k = static_cast<size_t>(~guesses[i]);
-      if (!(v >= edges[0] && v <= edges[count])) continue;  // NaN, too
-      while (k > 0 && v < edges[k]) --k;
-      while (k + 1 < count && v >= edges[k + 1]) ++k;
-      ++table[k];
-    }
-  }
-  for (size_t k = 0; k < count; ++k)
-    for (size_t t = 1; t < kTables; ++t) counts[k] += counts[t * count + k];
+  const std::vector<uint64_t> counts = counted(values, n, edges, count);
   std::string out;
   out.reserve(count * 24);
   for (size_t k = 0; k < count; ++k) {

@@ -6,6 +6,9 @@
 
 namespace mycelia::data {
 
+// Neighbours that fall into one bucket do not wait for each other.
+constexpr size_t kCountTables = 4;
+
 struct Loops {
   // Linear weights across a row: (in[left + c] * w0 + in[left + step + c] * w1) >> 4 for each pixel and channel; `left` in
   // bytes, weights in pairs of 11 bits. Of the first `safe` pixels 8 bytes from `left` on may be read; `out` has room for 8 elements more.
@@ -26,9 +29,10 @@ struct Loops {
   void (*blend)(const uint8_t* a, const uint8_t* b, float wa, float wb, size_t count, uint8_t* out);
   // The least and the greatest of `values` and what is there before, NaN apart, and the sum.
   void (*extent)(const float* values, size_t n, float* low, float* high, double* sum);
-  // Into which of the buckets of width 1 / scale from `first` on each value falls, at most `last`; its complement where an edge is
-  // nearer than `margin` widths, or the value lies in none.
-  void (*buckets)(const float* in, size_t n, double first, double scale, double last, double margin, int32_t* out);
+  // Counts values by buckets of width 1 / scale from `first` on, `last` being the greatest, into kCountTables tables [last + 1] that
+  // are to be added. Left out are values that lie nearer to an edge than `margin` widths, or in no bucket: where they stand
+  // goes to `unsure`, which has room for all, and how many they are is the answer.
+  size_t (*count)(const float* in, size_t n, float first, float scale, int last, float margin, uint32_t* tables, uint32_t* unsure);
   // Values within 0..1 as 0..255, towards zero.
   void (*bytes)(const float* in, size_t n, uint8_t* out);
 };

@@ -228,5 +228,6 @@ PyMODINIT_FUNC PyInit__data() {
   PyObject* module = PyModule_Create(&mycelia::data::definition);
   for (PyMethodDef* more : {mycelia::data::image_functions, mycelia::data::event_functions})
     if (module && PyModule_AddFunctions(module, more) < 0) Py_CLEAR(module);
+  if (module && !mycelia::data::add_event_file(module)) Py_CLEAR(module);
   return module;
 }

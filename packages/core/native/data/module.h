@@ -21,6 +21,7 @@ struct Pixels {
 bool pixels_of(PyObject* object, Pixels* out);
 
 extern PyMethodDef image_functions[], event_functions[];
+bool add_event_file(PyObject* module);  // false with an error set
 
 PyObject* failed(const std::exception& e);  // sets the error, gives nullptr
 

@@ -13,19 +13,19 @@ namespace {
 // As NumPy converts: towards zero, the lowest byte of a whole number; 0 for what is none.
 uint8_t byte_of(double value) { return std::fabs(value) < 2147483648.0 ? static_cast<uint8_t>(static_cast<int32_t>(value)) : 0; }
 
-// Fills `out` [rows of the grid * rows, across * columns, channels] but for the places without an image.
+// Fills `out`, rows [rows of the grid * rows, across * columns, channels] that are `stride` bytes apart, but for the places without an image.
 template <class T>
-void mosaic(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, uint8_t* out) {
-  const size_t plane = rows * columns, all = n * channels * plane, width = across * columns * channels;
+void mosaic(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, size_t stride, uint8_t* out) {
+  const size_t plane = rows * columns, all = n * channels * plane;
   // `fill(from, to)`: a line of one channel as bytes, side by side.
   const auto place_lines = [&](const auto& fill) {
     std::vector<uint8_t> line(columns);
     for (size_t i = 0; i < n; ++i) {
-      uint8_t* corner = out + i / across * rows * width + i % across * columns * channels;
+      uint8_t* corner = out + i / across * rows * stride + i % across * columns * channels;
       for (size_t c = 0; c < channels; ++c)
         for (size_t y = 0; y < rows; ++y) {
           const T* from = images + (i * channels + c) * plane + y * columns;
-          uint8_t* to = corner + y * width + c;
+          uint8_t* to = corner + y * stride + c;
           fill(from, channels == 1 ? to : line.data());
           for (size_t x = 0; channels > 1 && x < columns; ++x) to[x * channels] = line[x];
         }
@@ -62,8 +62,9 @@ void mosaic(const T* images, size_t n, size_t channels, size_t rows, size_t colu
 template <class T>
 void put_images(const T* images, size_t n, size_t channels, size_t rows, size_t columns, size_t across, std::string* out) {
   const size_t in_row = std::min(across, n), height = (n + across - 1) / across * rows, width = in_row * columns;
-  std::vector<uint8_t> pixels(height * width * channels);
-  mosaic(images, n, channels, rows, columns, in_row, pixels.data());
+  const size_t stride = 1 + width * channels;
+  std::vector<uint8_t> pixels(height * stride);
+  mosaic(images, n, channels, rows, columns, in_row, stride, pixels.data() + 1);
   std::string image;
   put_png(pixels.data(), height, width, channels, &image);
   std::string message;

@@ -1,5 +1,4 @@
 // Pixels as PNG.
-#include <algorithm>
 #include <array>
 
 #include "data.h"
@@ -52,26 +51,22 @@ void put_chunk(const char* kind, Body&& body, std::string* out) {
 
 }  // namespace
 
-void put_png(const uint8_t* pixels, size_t rows, size_t columns, size_t channels, std::string* out) {
-  const size_t width = columns * channels;
-  // Each row begins with its filter. Colours are stored as differences from the pixel to the left, which are smaller; grey ones, digits
-  // and masks mostly, have longer runs as they are.
-  const bool has_differences = channels > 1;
-  std::vector<uint8_t> filtered(rows * (1 + width));
+void put_png(uint8_t* rows_of_bytes, size_t rows, size_t columns, size_t channels, std::string* out) {
+  const size_t width = columns * channels, stride = 1 + width;
+  // Colours are stored as differences from the pixel to the left, which are smaller; grey ones, digits and masks mostly, have longer
+  // runs as they are.
   for (size_t y = 0; y < rows; ++y) {
-    const uint8_t* from = pixels + y * width;
-    uint8_t* to = filtered.data() + y * (1 + width);
-    *to++ = has_differences ? 1 : 0;
-    const size_t kept = has_differences ? std::min(channels, width) : width;
-    std::copy_n(from, kept, to);
-    for (size_t x = kept; x < width; ++x) to[x] = static_cast<uint8_t>(from[x] - from[x - channels]);
+    uint8_t* row = rows_of_bytes + y * stride;
+    *row++ = channels > 1 ? 1 : 0;
+    if (channels == 1) continue;
+    for (size_t x = width; x-- > channels;) row[x] = static_cast<uint8_t>(row[x] - row[x - channels]);
   }
   out->append("\x89PNG\r\n\x1a\n", 8);
   put_chunk("IHDR", [&] {
     put_big(static_cast<uint32_t>(columns), out), put_big(static_cast<uint32_t>(rows), out);
     out->append(channels == 3 ? std::string("\x8\x2\0\0\0", 5) : std::string("\x8\0\0\0\0", 5));  // bits, RGB or grey
   }, out);
-  put_chunk("IDAT", [&] { put_deflated(filtered.data(), filtered.size(), out); }, out);
+  put_chunk("IDAT", [&] { put_deflated(rows_of_bytes, rows * stride, out); }, out);
   put_chunk("IEND", [] {}, out);
 }
 

@@ -507,14 +507,14 @@ def test_histograms_are_those_of_numpy(kind):
         assert [found.nan_count, found.pos_inf_count, found.neg_inf_count] == odd
 
 
-@pytest.mark.parametrize("values", [np.zeros(3, complex), np.zeros((4, 4))[:, 1], np.array(["a"]), [1.0]])
+@pytest.mark.parametrize("values", [np.zeros(3, complex), np.zeros(3, object), np.array(["a"]), [1.0]])
 def test_histograms_refuse_other_arrays(values):
     with pytest.raises(TypeError):
         _data.summary_values([("h", "histogram", values)])
 
 
 def test_native_parts_of_records_refuse_other_arguments():
-    for images in (np.zeros((2, 1, 3, 3), int), np.zeros((2, 3)), np.zeros((2, 1, 4, 4))[..., ::2], [1.0]):
+    for images in (np.zeros((2, 1, 3, 3), complex), np.zeros((2, 3)), np.zeros((2, 1, 4, 4), object), [1.0]):
         with pytest.raises(TypeError):
             _data.summary_values([("i", "image", images)])
     for values in ([("s", "scalar", "text")], ["text"], [("s", "scalar")], 3, [(1, "scalar", 1.0)]):

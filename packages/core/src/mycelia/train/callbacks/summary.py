@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 
@@ -39,6 +41,7 @@ _HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
 _HISTOGRAMS = 5  # parameters that are shown when none is named
 _TENSOR_STEPS = 20  # of a run: tensors are large
 _OWNER = "SummaryCollector"
+_Item = tuple[str, str, "float | np.ndarray"]  # tag, plugin, content
 
 
 def _typed(name: str, value, *kinds: type) -> None:
@@ -177,7 +180,8 @@ class SummaryCollector(Callback):
             os.makedirs(self._ckpt_dir, exist_ok=True)
         self._ckpt_files: dict[str, str] = {}
         self._system: SystemMonitor | None = None
-        self._shown: list[tuple[str, str, Tensor]] | None = None  # parameters, by their histograms' names
+        self._system_due = math.inf  # when it has new readings, by the monotonic clock
+        self._shown: list[tuple[str, Parameter]] | None = None  # those whose histograms are recorded, by tag
         self._record: SummaryRecord | None = None
         self._started = False
         self._first = self._is_parse_loss_success = True
@@ -205,13 +209,14 @@ class SummaryCollector(Callback):
         self._shown = None
         if params.mode == "train" and self._collect_specified_data.get("collect_system"):
             self._system = SystemMonitor(self._summary_dir)
+            self._system_due = self._system.due
         self._is_seldom = False
 
     def step_end(self, run_context):
         params = run_context.original_args()
         # Most steps end here, and cost next to nothing: keys of the dict are found sooner than attributes.
         if self._is_seldom and params["cur_step_num"] % self._collect_freq:
-            if self._system is not None and self._system.is_due():
+            if monotonic() >= self._system_due:
                 self._record_system(params)
             return
         if params.mode != "train":
@@ -223,7 +228,8 @@ class SummaryCollector(Callback):
             if self._custom:
                 self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
             self._record.record(params.cur_step_num)
-        self._record_system(params)
+        if monotonic() >= self._system_due:
+            self._record_system(params)
         if not params.dataset_sink_mode:
             self._collect(params, params.cur_step_num)
         if self._landscape and self._landscape["unit"] == "step":
@@ -231,14 +237,15 @@ class SummaryCollector(Callback):
         self._is_seldom = not self._landscape and not self._first
 
     def _record_system(self, params) -> None:
-        if self._system is not None:
-            self._record.record_scalars(params["cur_step_num"], self._system.read())
+        self._record.record_scalars(params["cur_step_num"], self._system.read())
+        self._system_due = self._system.due
 
     def epoch_end(self, run_context):
         params = run_context.original_args()
         if params.mode != "train":
             return
-        self._collect(params, params.cur_epoch_num if params.dataset_sink_mode else params.cur_step_num)
+        if params.dataset_sink_mode:
+            self._collect(params, params.cur_epoch_num)
         if self._landscape and self._landscape["unit"] == "epoch":
             self._save_point(params, params.cur_epoch_num)
         self._record.flush()
@@ -271,11 +278,9 @@ class SummaryCollector(Callback):
         if not (self._first or count % self._collect_freq == 0):
             return
         self._first = False
-        # Together, for the arrays are cold in the caches, and so is whatever code would be between them.
-        self._record.add_values([*self._loss(params), *self._input_data(params), *self._histograms(params)])
-        step = params.cur_step_num
-        with_tensors = self._tensors_are_due(params)
-        self._record.record(step, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
+        step, with_tensors = params.cur_step_num, self._tensors_are_due(params)
+        found = [*self._loss(params), *self._input_data(params), *self._histograms(params)]
+        self._record.record_values(step, found, None if with_tensors else _is_no_tensor)
 
     def _tensors_are_due(self, params) -> bool:
         if self._tensor_freq is None:
@@ -287,40 +292,40 @@ class SummaryCollector(Callback):
             return True
         return False
 
-    def _loss(self, params) -> list[tuple[str, str, Tensor]]:
+    def _loss(self, params) -> list[_Item]:
         if not self._collect_specified_data.get("collect_metric") or not self._is_parse_loss_success:
             return []
         loss = self._get_loss(params)
         if loss is None:
             log.logger(__name__).warning("the network's output has no loss, so none is collected")
             return []
-        return [("scalar", "loss/auto", loss)]
+        return [("loss/auto", "scalar", loss)]
 
-    def _get_loss(self, params) -> Tensor | None:
+    def _get_loss(self, params) -> float | None:
         """The loss of a step; after an output without one it is not asked for again."""
         loss = loss_value(params.net_outputs)
         self._is_parse_loss_success = loss is not None
-        return None if loss is None else Tensor(np.float32(loss))
+        return loss
 
-    def _input_data(self, params) -> list[tuple[str, str, Tensor]]:
+    def _input_data(self, params) -> list[_Item]:
         if not self._collect_specified_data.get("collect_input_data"):
             return []
         data = params.get("train_dataset_element")
         if isinstance(data, (list, tuple)) and data:
             data = data[0]
         if isinstance(data, Tensor) and data.ndim == 4 and data.shape[1] in (1, 3):
-            return [("image", "input_data/auto", data)]
+            return [("input_data/auto", "image", data.asnumpy())]
         log.logger(__name__).warning("the input is no batch of images, so it is not collected")
         self._collect_specified_data["collect_input_data"] = False
         return []
 
-    def _histograms(self, params) -> list[tuple[str, str, Tensor]]:
+    def _histograms(self, params) -> list[_Item]:
         if self._shown is None:
             self._shown = self._shown_parameters(params)
-        return self._shown
+        return [(tag, "histogram", parameter.asnumpy()) for tag, parameter in self._shown]
 
-    def _shown_parameters(self, params) -> list[tuple[str, str, Tensor]]:
-        """Those whose histograms are recorded."""
+    def _shown_parameters(self, params) -> list[tuple[str, Parameter]]:
+        """Those whose histograms are recorded, by tag."""
         optimizer = self._get_optimizer(params)
         if "histogram_regular" not in self._collect_specified_data or optimizer is None:
             return []
@@ -330,7 +335,7 @@ class SummaryCollector(Callback):
             if regular is None
             else [p for p in optimizer.parameters if re.match(regular, p.name)]
         )
-        return [("histogram", f"{p.name}/auto", p) for p in chosen if p.ndim]
+        return [(f"{p.name}/auto", p) for p in chosen if p.ndim]
 
     def _add_graph(self, network) -> None:
         if not self._collect_specified_data.get("collect_graph"):
@@ -408,6 +413,10 @@ class SummaryCollector(Callback):
             **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
         }
         write_text(path, json.dumps(facts), 0o400)
+
+
+def _is_no_tensor(plugin: str) -> bool:
+    return plugin != "tensor"
 
 
 def _call(dataset, method: str):

@@ -1,14 +1,15 @@
 """Event files: records of (length, its checksum, message, its checksum), written one after the other.
 
-Each record goes to the file in one write, so that a reader finds whole records only.
+Records go to the file whole, so that a reader finds whole ones only; short ones wait for others, a second at
+most while others come.
 """
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-from typing import BinaryIO
+
+import numpy as np
 
 from mycelia.engine import _data
 from mycelia.engine.base import log
@@ -44,48 +45,57 @@ def event_file_name(prefix: str, suffix: str, seconds: int, kind: str = "events.
 
 
 class EventFile:
-    """A file of records, made with its first one.  Records beyond `limit` bytes are dropped, with a warning.
+    """A file of records, made with its first one and closed read-only, as MindSpore does.
 
-    `raise_errors`: whether an error of the disk is raised; else it is logged and the file ends there.
+    `limit`: bytes; records beyond are dropped, with a warning, and the file ends; `raise_errors`: whether an
+    error of the disk is raised; else it is logged. The file ends there, behind its last whole record.
     """
 
-    def __init__(self, path: str, limit: int | None, raise_errors: bool, first: bytes | None = None):
-        self.path, self._limit, self._raise, self._first = path, limit, raise_errors, first
-        self._file: BinaryIO | None = None
-        self._size, self._stopped = 0, False
+    def __init__(self, path: str, limit: int | None, raise_errors: bool, first: bytes = b""):
+        self.path, self._limit, self._raise = path, limit, raise_errors
+        self._file = _data.EventFile(path, -1 if limit is None else limit, first)
 
     def write(self, message: bytes) -> None:
         """Append a record."""
-        if self._stopped:
-            return
-        size = len(message) + 16
-        if self._limit is not None and self._size + size > self._limit:
-            log.logger(__name__).warning("%s is full: max_file_size is %d", self.path, self._limit)
-            self._stopped = True
-            return
         try:
-            if self._file is None:
-                self._file = open(self.path, "ab")
-                os.chmod(self.path, 0o600)
-                if self._first is not None:
-                    self._file.write(framed(self._first))
-            self._file.write(framed(message))
-            self._size += size
-        except OSError as e:
-            self._stopped = True
-            if self._raise:
-                raise
-            log.logger(__name__).error("cannot write %s: %s", self.path, e.strerror)
+            taken = self._file.write(message)
+        except OSError as error:
+            self._failed(error)
+        else:
+            if taken is False:
+                self._full()
+
+    def write_values(self, step: int, items: list[tuple[str, str, float | np.ndarray]]) -> None:
+        """Append an event of now with values, (tag, plugin, content), as `values.encoded` takes them.
+
+        Errors: ValueError for images that have neither 1 nor 3 channels.
+        """
+        try:
+            taken = self._file.write_values(step, items)
+        except OSError as error:
+            self._failed(error)
+        else:
+            if taken is False:
+                self._full()
 
     def flush(self) -> None:
         """Hand all records to the system."""
-        if self._file is not None:
+        try:
             self._file.flush()
+        except OSError as error:
+            self._failed(error)
 
     def close(self) -> None:
-        """Close the file and leave it read-only, as MindSpore does."""
-        if self._file is not None:
+        """Close the file and leave it read-only."""
+        try:
             self._file.close()
-            self._file = None
-            os.chmod(self.path, 0o400)
-        self._stopped = True
+        except OSError as error:
+            self._failed(error)
+
+    def _full(self) -> None:
+        log.logger(__name__).warning("%s is full: max_file_size is %d", self.path, self._limit)
+
+    def _failed(self, error: OSError) -> None:
+        if self._raise:
+            raise error
+        log.logger(__name__).error("cannot write %s: %s", self.path, error.strerror)

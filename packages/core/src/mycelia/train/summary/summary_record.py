@@ -172,7 +172,7 @@ class SummaryRecord:
         name or a Tensor of another form; TypeError when it is no Tensor.
         """
         if plugin in _VALUES:
-            self.add_values([(plugin, name, value)])
+            self._add(plugin, name, value)
         elif plugin in _OTHERS:
             data = value if isinstance(value, bytes) else value.SerializeToString()
             if isinstance(value, Message):
@@ -183,28 +183,18 @@ class SummaryRecord:
                 plugin, [*_VALUES, *_OTHERS], subject="SummaryRecord.add_value", what="plugin"
             )
 
-    def add_values(self, items: list[tuple[str, str, Tensor]]) -> None:
-        """Keep several (plugin, name, value) of "scalar", "image", "tensor" and "histogram", at less cost.
-
-        Errors: as of `add_value`.
-        """
-        short: list[tuple[str, str, np.ndarray]] = []
-        for plugin, name, value in items:
-            if not name or not isinstance(name, str):
-                raise errors.value_error("SummaryRecord.add_value", f"name must be a text, but got {name!r}")
-            _check_form(plugin, value)
-            if self._pool and any(tag == name for tag, *_ in self._pool.get(plugin, ())):
-                log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
-            if plugin == "tensor":  # as large as its message, and may be left out
-                self._pool[plugin].append((name, value.asnumpy().copy(), str(value.dtype)))
-            else:
-                short.append((name, plugin, value.asnumpy()))
-        # Messages of the others are short, and made at once: the values may change before they are recorded.
-        for (name, plugin, _), message in zip(short, values.encoded(short), strict=True):
-            if message is None:
-                self._is_no_image(name)
-            else:
-                self._pool[plugin].append((name, message, ""))
+    def _add(self, plugin: str, name: str, value: Tensor) -> None:
+        if not name or not isinstance(name, str):
+            raise errors.value_error("SummaryRecord.add_value", f"name must be a text, but got {name!r}")
+        _check_form(plugin, value)
+        if self._pool and any(tag == name for tag, *_ in self._pool.get(plugin, ())):
+            log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
+        array = value.asnumpy()
+        if plugin == "tensor":  # as large as its message, and may be left out
+            self._pool[plugin].append((name, array.copy(), str(value.dtype)))
+        # Messages of the others are short, and made at once: the value may change before it is recorded.
+        elif (message := _message(name, plugin, array.item() if plugin == "scalar" else array)) is not None:
+            self._pool[plugin].append((name, message, ""))
 
     def record(self, step: int, train_network=None, plugin_filter=None) -> bool:
         """Write all that was added, and what operators left, as values of `step`; False when closed.
@@ -246,12 +236,34 @@ class SummaryRecord:
             self._write(now + field(2, step) + field(5, summary))
         return True
 
+    def record_values(
+        self, step: int, items: list[tuple[str, str, float | np.ndarray]], plugin_filter=None
+    ) -> None:
+        """Write values, what was added and what operators left, as one event of `step`.
+
+        `items`: (tag, plugin, content) of "scalar" with a number, "image" with an array [N, 1 or 3, H, W] and
+        "histogram" with an array of numbers, all written; `plugin_filter`: for the others, as in `record`.
+        Errors: ValueError for other images.
+        """
+        if not self._pool and not self._taken and self.network is None:
+            if items and not self._closed:
+                self._write_values(step, items)
+            return
+        for name, plugin, content in items:
+            self._pool[plugin].append((name, _message(name, plugin, content), ""))
+        kinds = {plugin for _, plugin, _ in items}
+        self.record(step, None, plugin_filter and (lambda one: one in kinds or plugin_filter(one)))
+
     def record_scalars(self, step: int, scalars: dict[str, float]) -> None:
         """Write numbers by tag at once; what was added stays for the next `record`."""
         if scalars and not self._closed:
-            found = b"".join(
-                values.encoded([(tag, "scalar", np.float64(number)) for tag, number in scalars.items()])
-            )
+            self._write_values(step, [(tag, "scalar", number) for tag, number in scalars.items()])
+
+    def _write_values(self, step: int, items: list[tuple[str, str, float | np.ndarray]]) -> None:
+        if self._twin is None:
+            self._events.write_values(step, items)
+        else:
+            found = b"".join(filter(None, values.encoded(items)))
             self._write(double(1, time.time()) + field(2, step) + field(5, found))
 
     def _write(self, event: bytes) -> None:
@@ -283,14 +295,7 @@ class SummaryRecord:
             if self._export and self._export.get("tensor_format") == "npy":
                 self._export_npy(name, array, step)
             return values.value(name, values.tensor(array, dtype))
-        (message,) = values.encoded([(name, plugin, array)])
-        if message is None:
-            self._is_no_image(name)
-        return message or b""
-
-    @staticmethod
-    def _is_no_image(name: str) -> None:
-        log.logger(__name__).warning("%s is no batch of images [N, 1 or 3, H, W]", name)
+        return _message(name, plugin, array.item() if plugin == "scalar" else array) or b""
 
     def _export_npy(self, name: str, array: np.ndarray, step: int) -> None:
         folder = os.path.join(self._directory, f"export_{self._seconds}", "tensor")
@@ -334,6 +339,14 @@ class SummaryRecord:
 
     def _files(self) -> list[EventFile]:
         return [file for file in (self._events, self._lineage, self._twin) if file is not None]
+
+
+def _message(name: str, plugin: str, content: float | np.ndarray) -> bytes | None:
+    """A Summary with this one value; None, with a warning, for what cannot be shown as images."""
+    (message,) = values.encoded([(name, plugin, content)])
+    if message is None:
+        log.logger(__name__).warning("%s is no batch of images [N, 1 or 3, H, W]", name)
+    return message
 
 
 def _check_form(plugin: str, value) -> None:

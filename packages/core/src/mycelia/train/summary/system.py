@@ -34,18 +34,14 @@ class SystemMonitor:
     ):
         self._folder, self._interval, self._proc, self._clock = folder, interval_s, proc, clock
         self._gpus: Gpus | None = None
-        self._due = clock()
+        self.due = clock()  # when there are new readings
         self._before = self._counts()
-
-    def is_due(self) -> bool:
-        """Whether there are new readings."""
-        return self._clock() >= self._due
 
     def read(self) -> dict[str, float]:
         """Values by tag; empty if the last reading is less than the interval ago."""
-        if not self.is_due():
+        if self._clock() < self.due:
             return {}
-        self._due = self._clock() + self._interval
+        self.due = self._clock() + self._interval
         if self._gpus is None:
             self._gpus = Gpus()
         before, self._before = self._before, self._counts()

@@ -15,37 +15,16 @@ DATA_TYPES = {
 }  # fmt: skip
 
 
-def encoded(items: list[tuple[str, str, np.ndarray]]) -> list[bytes | None]:
-    """Messages of (tag, plugin, array), all in one call: a Summary with this one value each.
+def encoded(items: list[tuple[str, str, float | np.ndarray]]) -> list[bytes | None]:
+    """Messages of (tag, plugin, content), all in one call: a Summary with this one value each.
 
-    "scalar": the first element as a float32.  "image": the images [N, C, H, W] side by side as one PNG; uint8
-    stays, values within 0..1 become 0..255, others are spread over that range; None where C is not 1 or 3.
+    "scalar": a number, as float32.  "image": the images [N, C, H, W] side by side as one PNG; uint8 stays,
+    values within 0..1 become 0..255, others are spread over that range; None where C is not 1 or 3.
     "histogram": buckets of equal width over the finite values, and what there is besides; the edges have the
     dtype of the values, so those of integers are whole; booleans count as integers, float16 as float32.
+    Errors: TypeError for other contents.
     """
-    plain = [(tag, plugin, _PLAIN[plugin](array)) for tag, plugin, array in items]
-    if any(content is None for *_, content in plain):
-        found = iter(_data.summary_values([item for item in plain if item[2] is not None]))
-        return [None if content is None else next(found) for *_, content in plain]
-    return _data.summary_values(plain)
-
-
-def _plain_image(batch: np.ndarray) -> np.ndarray | None:
-    if batch.shape[1] not in (1, 3):
-        return None
-    known = batch.dtype in (np.float32, np.float64, np.uint8)
-    return np.ascontiguousarray(batch if known else batch.astype(np.float64))
-
-
-def _plain_numbers(array: np.ndarray) -> np.ndarray:
-    if array.dtype.kind == "b":
-        array = array.view(np.uint8)
-    elif array.dtype == np.float16:
-        array = array.astype(np.float32)
-    return np.ascontiguousarray(array)
-
-
-_PLAIN = {"scalar": lambda array: float(array.flat[0]), "image": _plain_image, "histogram": _plain_numbers}
+    return _data.summary_values(items)
 
 
 def tensor_message(array: np.ndarray, dtype_name: str) -> bytes:
