@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.tensors.tensor import Parameter, Tensor
-from mycelia.nn.wrap.loss_scale import has_overflow, positive_int
+from mycelia.nn.wrap.loss_scale import has_overflow, positive_int, scaling_listeners
 from mycelia.train.amp import (
     auto_mixed_precision,
     build_train_network,
@@ -85,6 +85,8 @@ class _Scaling(LossScaler):
     scale_value: Parameter
 
     def scale(self, inputs):
+        for listener in scaling_listeners:
+            listener(self.scale_value)
         return _grad_scale_map(self.scale_value, inputs)
 
     def unscale(self, inputs):

@@ -329,4 +329,4 @@ def test_the_command_runs_a_script_and_compares_it_with_another_run(tmp_path):
 
 def test_callbacks_of_plugins_come_after_the_users():
     facts = train(callbacks=[Mode(True, False)], epochs=1)
-    assert [type(c).__name__ for c in facts.params.list_callback] == ["Mode", "_Collector"]
+    assert [type(c).__name__ for c in facts.params.list_callback] == ["Mode", "Collector"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from mycelia.dataset.pipeline import Dataset, dataset_methods
 from mycelia.engine.base import errors
 
 _STATE_VERSION = 1
+#: Who hears of the dataset of which an epoch begins.
+listeners: list[Callable[[Any], None]] = []
 ITERATORS_LIST: list[weakref.ref] = []  # those that are there, as scripts of MindSpore ask for them
 
 
@@ -115,6 +118,8 @@ class DatasetIterator:
                 f"{self._epochs} of num_epochs are read",
                 hint="make a new iterator, or give a larger num_epochs",
             )
+        for listener in listeners:
+            listener(self._dataset)
         if self._row and config.get_fast_recovery():
             self._rows = iter(self._tree.rows_from(self._epoch, self._row))
         else:

@@ -97,7 +97,7 @@ class LastOperators(Observer):
             return
         self.repeats = True
         try:
-            run, _ = graphs.asks(graph, [*tensors, *function.inputs])
+            run, _ = graphs.asks(graph, list(tensors), list(function.inputs))
             graphs.run_watched(run, [self], (), 0)
         except Exception as error:  # as it did before
             log.logger(__name__).info("the function fails again: %s", error)

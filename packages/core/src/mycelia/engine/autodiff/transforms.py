@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from itertools import compress
 from operator import not_
+from typing import Any
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.autodiff.forward_pass import ForwardPass, take
@@ -181,6 +182,11 @@ def _cotangents(sources: list, given) -> list:
     return [ct if ct.dtype is s.dtype else ct.astype(s.dtype) for s, ct in zip(sources, flat)]
 
 
+#: Who hears of gradients: called with the function, its arguments and the Parameters before an eager one that
+#: is within no other, each gives what is called with the function's value.
+listeners: list[Callable[[Callable, list, list], Callable[[Any], None]]] = []
+
+
 def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=False, cotangent=None):
     """``(value, [gradient per position], [gradient per parameter])``: what all reverse transforms rest on.
 
@@ -193,6 +199,8 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     eager = config.get("mode") == config.PYNATIVE_MODE and not _C.mode()
     if eager and no_gradients.active:
         raise errors.error(errors.MyceliaRuntimeError, "In no_grad context, you can not calculate gradient")
+    is_within = _C.mode() & dispatch.TRACING or _C.tape_level()
+    told = [listener(fn, args, parameters) for listener in ([] if is_within else listeners)]
     frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
     held = [frozen and _is_frozen(w) for w in parameters]
     known = _forward_pass(fn, args, [*(args[p] for p in positions), *compress(parameters, map(not_, held))])
@@ -245,7 +253,10 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
             hooks = hooks_of(weight) if gradient is None else None
             if hooks:
                 of_weights[i] = of_type(hooked(hooks, of_weights[i]), weight)
-    return rebuild_result(outputs), of_args, of_weights
+    value = rebuild_result(outputs)
+    for tell in told:
+        tell(value)
+    return value, of_args, of_weights
 
 
 def _forward_pass(fn, args: list, wanted: list) -> ForwardPass | None:

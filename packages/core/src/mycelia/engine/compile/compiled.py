@@ -12,7 +12,7 @@ from mycelia.engine.compile.differentiate import Differentiable
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import NOTHING, with_asked, without_folding
 from mycelia.engine.ir.graph import Graph, Value
-from mycelia.engine.observing import graphs, observers
+from mycelia.engine.observing import RESULTS, VALUES, graphs, observers
 from mycelia.engine.tensors.tensor import Tensor
 
 
@@ -48,9 +48,11 @@ class Compiled:
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         if observers:
-            found = self.run_watched(tensors)
-            if found is not None:
-                return found[0]
+            return self.run_watched(tensors)
+        return self.run(tensors)
+
+    def run(self, tensors: list[Tensor]) -> Any:
+        """What the function returns, by its program."""
         try:
             program = self.program
             if program is None:
@@ -64,24 +66,27 @@ class Compiled:
             return self.build(program.run(tensors, self.inputs))
         except Exception as error:
             if self.gives_up_folding(error):
-                return self(tensors)
+                return self.run(tensors)
             failures.failed(error, self, tensors)
             raise
 
-    def run_watched(self, tensors: list[Tensor]) -> tuple[Any] | None:
-        """What the function returns, after a run of which observers saw the values; None if none wants
-        them.
-        """
+    def run_watched(self, tensors: list[Tensor]) -> Any:
+        """What the function returns, operator by operator if an observer wants to see the values."""
         self.arrange()
-        run, watching = graphs.asks(self.graph, tensors + self.inputs)
-        if not watching:
+        run, wanted = graphs.asks(self.graph, tensors, self.inputs)
+        watching = wanted[VALUES]
+        if watching:
+            try:
+                results = self.build(graphs.run_watched(run, watching, self.updates, self.count))
+            except Exception as error:
+                failures.failed(error, self, tensors)
+                raise
+        else:
             graphs.pass_by()
-            return None
-        try:
-            return (self.build(graphs.run_watched(run, watching, self.updates, self.count)),)
-        except Exception as error:
-            failures.failed(error, self, tensors)
-            raise
+            results = self.run(tensors)
+        for observer in wanted[RESULTS]:
+            observer.gave(run, results)
+        return results
 
     def arrange(self) -> None:
         """Gives the graph a parameter for each tensor that it changes."""

@@ -18,6 +18,7 @@ import numpy as np
 from mycelia.engine.base import config, log
 from mycelia.engine.compile import measuring
 from mycelia.engine.observing import Observer, Operator, Run, watch_calls
+from mycelia.engine.observing.eager import EagerCalls
 from mycelia.engine.ops.define import find
 from mycelia.engine.tensors.tensor import Tensor
 
@@ -77,9 +78,15 @@ class Check:
         self.told = told
         self.stack = ExitStack()
 
-    def start(self) -> None:
+    def start(self, calls: EagerCalls | None = None) -> None:
+        """From here on. `calls`: eager calls that are watched already, of which it is told, too."""
         self.stack.enter_context(measuring.measuring(self.report, measuring.FINITE))
-        self.stack.enter_context(watch_calls(_Eager(self.told)))
+        if calls is None:
+            self.stack.enter_context(watch_calls(_Eager(self.told)))
+        else:
+            observer = _Eager(self.told)
+            calls.add(observer)
+            self.stack.callback(calls.remove, observer)
 
     def stop(self) -> None:
         self.stack.close()

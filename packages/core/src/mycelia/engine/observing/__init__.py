@@ -10,6 +10,7 @@ reads one list, and an eager call does nothing at all.
 from mycelia.engine.observing.eager import watch_calls
 from mycelia.engine.observing.observers import (
     NOTHING,
+    RESULTS,
     VALUES,
     Observer,
     Operator,
@@ -22,6 +23,6 @@ from mycelia.engine.observing.observers import (
 )
 
 __all__ = [
-    "NOTHING", "VALUES", "Observer", "Operator", "Run", "iteration", "observers",
+    "NOTHING", "RESULTS", "VALUES", "Observer", "Operator", "Run", "iteration", "observers",
     "set_iteration", "unwatch", "watch", "watch_calls",
 ]  # fmt: skip

@@ -60,6 +60,18 @@ class EagerCalls:
             self.optimizer = id(cells[0]) if cells else None
         return result
 
+    def add(self, observer: Observer) -> None:
+        """Tell one more, from here on."""
+        self.observers = (*self.observers, observer)
+        if self.run is not None and observer.wants(self.run) == VALUES:
+            observer.begin(self.run)
+            self.watching.append(observer)
+
+    def remove(self, observer: Observer) -> None:
+        """End that."""
+        self.observers = tuple(o for o in self.observers if o is not observer)
+        self.watching = [o for o in self.watching if o is not observer]
+
     def call(self, run: Run, op: Any, inputs: tuple, attrs: tuple) -> Any:
         tensors = flat(inputs)
         for tensor in tensors:

@@ -15,6 +15,8 @@ from mycelia.engine.ir import interpret
 from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.observing.calls import observed_call
 from mycelia.engine.observing.observers import (
+    NOTHING,
+    RESULTS,
     VALUES,
     Observer,
     Run,
@@ -33,10 +35,15 @@ class _Inside(threading.local):
 _inside = _Inside()
 
 
-def asks(graph: Graph, arguments: Sequence[Tensor]) -> tuple[Run, list[Observer]]:
-    """The coming run of `graph`, and who wants its values."""
-    run = Run(watched(graph), iteration(), arguments)
-    return run, [o for o in observers if o.wants(run) == VALUES]
+def asks(graph: Graph, given: list[Tensor], inputs: list[Tensor]) -> tuple[Run, dict[int, list[Observer]]]:
+    """The coming run of `graph` on tensors that are `given` and `inputs` from outside, and who wants what
+    of it.
+    """
+    run = Run(watched(graph), iteration(), given + inputs, len(given))
+    wanted: dict[int, list[Observer]] = {VALUES: [], RESULTS: [], NOTHING: []}
+    for observer in observers:
+        wanted[observer.wants(run)].append(observer)
+    return run, wanted
 
 
 def pass_by() -> None:

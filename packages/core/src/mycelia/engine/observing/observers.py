@@ -13,7 +13,7 @@ from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
-NOTHING, VALUES = range(2)  # what an observer wants of a run
+NOTHING, VALUES, RESULTS = range(3)  # what an observer wants of a run
 
 
 class Operator:
@@ -111,14 +111,18 @@ class Run:
     """One run of a compiled function, or the eager calls of one step.
 
     `of`: the graph, or the thread's calls; `iteration`: which step of the process it is, from 0;
-    `arguments`: the tensors given, in the order of `of.parameter_names`; `parameters`: of eager calls those
-    Parameters that were read so far, by their names, each with an alias of what it was then.
+    `arguments`: the tensors given, in the order of `of.parameter_names`, of which the first `count` came with
+    the call and the others from outside; `parameters`: of eager calls those Parameters that were read so far,
+    by their names, each with an alias of what it was then.
     """
 
-    __slots__ = ("arguments", "iteration", "notes", "of", "parameters")
+    __slots__ = ("arguments", "count", "iteration", "notes", "of", "parameters")
 
-    def __init__(self, of: Watched, number: int, arguments: Sequence[Tensor] = ()) -> None:
+    def __init__(
+        self, of: Watched, number: int, arguments: Sequence[Tensor] = (), count: int | None = None
+    ) -> None:
         self.of, self.iteration, self.arguments = of, number, arguments
+        self.count = len(arguments) if count is None else count
         self.parameters: dict[str, tuple[Tensor, Tensor]] = {}
         self.notes: dict[Any, Any] = {}  # what observers keep for the time of the run, by a key of theirs
 
@@ -132,7 +136,9 @@ class Observer:
     """Base of those who watch; each method may be left as it is. What one raises ends the run."""
 
     def wants(self, run: Run) -> int:
-        """`VALUES` to be told of this run's operators, else `NOTHING`."""
+        """`VALUES` to be told of this run's operators, `RESULTS` to be told what a compiled function gave,
+        which then runs as it is compiled, else `NOTHING`.
+        """
         return VALUES
 
     def begin(self, run: Run) -> None:
@@ -157,6 +163,9 @@ class Observer:
 
     def end(self, run: Run, error: BaseException | None) -> None:
         """After the last operator, or after an error."""
+
+    def gave(self, run: Run, results: Any) -> None:
+        """After a run whose `RESULTS` were wanted: what the compiled function returns."""
 
     def settled(self, run: Run) -> None:
         """After a run without an error, when the Parameters have their new values. Values may be changed

@@ -4,6 +4,8 @@ gradients overflow are left out (Micikevicius et al. 2018, "Mixed Precision Trai
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.state import assign
@@ -12,6 +14,9 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.parts import Part, operator
 from mycelia.nn.wrap.cell_wrapper import TrainOneStepCell
 from mycelia.ops.composite import HyperMap
+
+#: Who hears that a LossScaler scales a value, and by which scale.
+scaling_listeners: list[Callable[[Parameter], None]] = []
 
 
 def positive_int(owner: str, name: str, value) -> int:

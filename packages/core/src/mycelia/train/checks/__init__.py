@@ -7,7 +7,8 @@ the command is ``mycelia doctor train.py --train``.
 """
 
 from mycelia.train.checks import data, hyper, mixed, network, reference, source  # noqa: F401  (they register)
-from mycelia.train.checks.facts import Facts, collecting
+from mycelia.train.checks.facts import Facts
 from mycelia.train.checks.results import CHECKS, FOUND, NEEDS_YOU, NOT_FOUND, Result, examine
+from mycelia.train.checks.watching import collecting
 
 __all__ = ["CHECKS", "FOUND", "NEEDS_YOU", "NOT_FOUND", "Facts", "Result", "collecting", "examine"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mycelia.engine.base import errors
 from mycelia.io.files import write_text
-from mycelia.train.checks.facts import collecting
 from mycelia.train.checks.results import FOUND, NEEDS_YOU, NOT_FOUND, examine
+from mycelia.train.checks.watching import collecting
 
 
 def check_training(

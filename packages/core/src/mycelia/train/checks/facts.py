@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mycelia.engine import observing
-from mycelia.engine.base import config, plugins
-from mycelia.engine.base.hookspecs import hookimpl
-from mycelia.engine.compile import executable
+from mycelia.engine.base import config
 from mycelia.engine.compile.overflow import Check, Overflow
-from mycelia.engine.ops.type_names import type_name
+from mycelia.engine.observing.eager import EagerCalls
 from mycelia.engine.tensors.tensor import Tensor
-from mycelia.io import into_net
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import loss_value
 
-_BATCHES = 32  # of training and of evaluation that are kept
-_PRODUCTS = ("Conv2D", "MatMul", "BatchMatMul", "Dense")  # what mixed precision computes in 16 bits
+BATCHES = 32  # of training and of evaluation that are kept
 Batch = tuple[np.ndarray, ...]
 
 
@@ -53,6 +47,14 @@ class Facts:
     loads: list[tuple[list[str], list[str]]] = field(default_factory=list)
     products: Counter[str] = field(default_factory=Counter)
     rows: int = 0  # that steps were given
+    calls: EagerCalls | None = None  # of the thread that is watched
+    at_work: int = 0  # calls of Model that go on
+    step: Callable[[list[Tensor]], float] | None = None  # one like the script's on a batch: its loss
+
+    @property
+    def has_own_loop(self) -> bool:
+        """Whether the loop over steps is the script's own."""
+        return self.params is not None and self.model is None
 
     @property
     def batch_size(self) -> int:
@@ -109,7 +111,7 @@ class Facts:
         }  # fmt: skip
 
 
-class _Collector(Callback):
+class Collector(Callback):
     """Fills facts from the steps of `Model.train` and `Model.eval`."""
 
     def __init__(self, facts: Facts, model: Any) -> None:
@@ -117,26 +119,30 @@ class _Collector(Callback):
         self.epoch_steps = 0
         self.overflow = Check(lambda found: facts.overflows.append((len(facts.losses) + 1, found[0])))
 
+    def __enter__(self) -> Collector:
+        self.facts.at_work += 1
+        return self
+
     def on_train_begin(self, run_context: Any) -> None:
         facts = self.facts
         facts.params, facts.model = run_context.original_args(), self.model
-        facts.before = _values(facts.params.network)
-        self.overflow.start()
+        facts.before = values_of(facts.params.network)
+        self.overflow.start(facts.calls)
 
     def on_train_epoch_begin(self, run_context: Any) -> None:
         self.epoch_steps = 0
 
     def on_train_step_begin(self, run_context: Any) -> None:
         facts, params = self.facts, run_context.original_args()
-        batch = _arrays(params.train_dataset_element)
-        if params.cur_epoch_num == 1 and len(facts.train_batches) < _BATCHES:
+        batch = arrays_of(params.train_dataset_element)
+        if params.cur_epoch_num == 1 and len(facts.train_batches) < BATCHES:
             facts.train_batches.append(batch)
         if params.cur_epoch_num == 2 and self.epoch_steps == 0:
             facts.second_epoch = batch
         self.epoch_steps += 1
         if params.cur_epoch_num == 1:
             facts.rows += len(batch[0]) if batch and batch[0].ndim else 1
-        facts.not_training |= _cells(params.network, training=False)
+        facts.not_training |= cells_of(params.network, training=False)
 
     def on_train_step_end(self, run_context: Any) -> None:
         params = run_context.original_args()
@@ -147,73 +153,31 @@ class _Collector(Callback):
             self.facts.scales.append(float(scale.asnumpy().reshape(-1)[0]))
 
     def on_train_end(self, run_context: Any) -> None:
-        self.facts.after = _values(self.facts.params.network)
+        self.facts.after = values_of(self.facts.params.network)
 
     def on_eval_step_begin(self, run_context: Any) -> None:
         facts, params = self.facts, run_context.original_args()
-        if len(facts.eval_batches) < _BATCHES:
-            facts.eval_batches.append(_arrays(params.eval_dataset_element))
-        facts.still_training |= _cells(params.eval_network, training=True)
+        if len(facts.eval_batches) < BATCHES:
+            facts.eval_batches.append(arrays_of(params.eval_dataset_element))
+        facts.still_training |= cells_of(params.eval_network, training=True)
 
     def __exit__(self, *error: Any) -> None:
+        self.facts.at_work -= 1
         self.overflow.stop()
 
 
-def _arrays(batch: Any) -> Batch:
+def arrays_of(batch: Any) -> Batch:
     return tuple(t.asnumpy().copy() for t in batch if isinstance(t, Tensor))
 
 
-def _values(network: Any) -> dict[str, np.ndarray]:
+def values_of(network: Any) -> dict[str, np.ndarray]:
     return {p.name: p.asnumpy().astype(np.float32) for p in network.get_parameters()}
 
 
-def _cells(network: Any, training: bool) -> set[str]:
+def cells_of(network: Any, training: bool) -> set[str]:
     """The cells whose doing depends on the mode, and that are in this one."""
     kinds = ("Dropout", "BatchNorm")
     return {
         f"{name or 'net'} ({type(cell).__name__})" for name, cell in network.cells_and_names()
         if type(cell).__name__.startswith(kinds) and cell.training is training
     }  # fmt: skip
-
-
-class _Products(observing.Observer):
-    """Counts eager convolutions and products by dtype."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-
-    def seen(self, run: Any, operator: Any, inputs: Any, outputs: Any) -> None:
-        if operator.type in _PRODUCTS and inputs[0] is not None:
-            self.facts.products[inputs[0].dtype.name] += 1
-
-
-def _count_compiled(facts: Facts) -> None:
-    for program in executable.live_programs():
-        for node in program.nodes:
-            for part in node.parts or (node,):
-                value = part.inputs[0] if part.inputs else None
-                if value is not None and type_name(part.op, len(value.type.shape)) in _PRODUCTS:
-                    facts.products[value.type.dtype.name] += 1
-
-
-@contextmanager
-def collecting(source: Path | None = None) -> Iterator[Facts]:
-    """Watch the trainings in this block. `source`: the script, for what is read in its text."""
-
-    class Plugin:
-        @hookimpl
-        def mycelia_callbacks(self, model: Any) -> list[Callback]:
-            return [_Collector(facts, model)]
-
-    facts, plugin = Facts(source), Plugin()
-    with ExitStack() as stack:
-        plugins.manager().register(plugin)
-        stack.callback(plugins.manager().unregister, plugin)
-        told = lambda *names: facts.loads.append(names)
-        into_net.listeners.append(told)
-        stack.callback(into_net.listeners.remove, told)
-        stack.enter_context(observing.watch_calls(_Products(facts)))
-        try:
-            yield facts
-        finally:
-            _count_compiled(facts)

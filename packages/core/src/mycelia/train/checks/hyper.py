@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ def learning_rate(facts: Facts, reference: Any) -> Said:
     """A range test (Smith 2017): from the Parameters of the beginning a few steps with each rate."""
     optimizer, loss_fn, network = facts.params.optimizer, facts.params.loss_fn, facts.params.network
     rate = getattr(optimizer, "learning_rate", None)
-    if not isinstance(rate, Tensor) or rate.size != 1 or loss_fn is None:
-        return NEEDS_YOU, "the rate is no single number, or the network has its loss within"
+    step = facts.step or (None if loss_fn is None else _step_of(network, loss_fn, optimizer))
+    if not isinstance(rate, Tensor) or rate.size != 1 or step is None:
+        return NEEDS_YOU, "the rate is no single number, or the loss of a step is not at hand"
     used = float(rate.asnumpy())
     try:
-        losses = _range_test(facts, network, loss_fn, optimizer, rate)
+        losses = _range_test(facts, network, step, optimizer, rate)
     except (errors.MyceliaError, ValueError, RuntimeError) as cause:
         return NEEDS_YOU, f"no step runs on the batches that were kept: {cause}"
     falls = np.where(np.isfinite(losses), losses[0] - losses, -np.inf)
@@ -37,13 +39,20 @@ def learning_rate(facts: Facts, reference: Any) -> Said:
     return (NOT_FOUND if good[0] / 3 <= used <= good[-1] * 3 else FOUND), said
 
 
-def _range_test(facts: Facts, network: Any, loss_fn: Any, optimizer: Any, rate: Any) -> np.ndarray:
+def _step_of(network: Any, loss_fn: Any, optimizer: Any) -> Callable[[list[Tensor]], float]:
+    step = TrainOneStepCell(WithLossCell(network, loss_fn), optimizer)
+    step.set_train()
+    return lambda batch: float(np.mean(step(*batch).asnumpy()))
+
+
+def _range_test(
+    facts: Facts, network: Any, step: Callable[[list[Tensor]], float], optimizer: Any, rate: Any
+) -> np.ndarray:
     """The loss of the first batch after four steps with each rate; everything is put back."""
     parameters = {p.name: p for p in [*network.get_parameters(), *optimizer.get_parameters()]}
     kept = {name: p.asnumpy().copy() for name, p in parameters.items()}
-    step = TrainOneStepCell(WithLossCell(network, loss_fn), optimizer)
-    step.set_train()
-    batches = [tuple(map(Tensor, b)) for b in (facts.train_batches * 4)[:4]]
+    network.set_train()
+    batches = [list(map(Tensor, b)) for b in (facts.train_batches * 4)[:4]]
     found = []
     try:
         for value in _RATES:
@@ -53,8 +62,8 @@ def _range_test(facts: Facts, network: Any, loss_fn: Any, optimizer: Any, rate: 
                     p.set_data(Tensor(np.zeros_like(kept[name])))
             rate.set_data(Tensor(np.float32(value)))
             for batch in batches:
-                step(*batch)
-            found.append(float(np.mean(step(*batches[0]).asnumpy())))
+                step(batch)
+            found.append(step(batches[0]))
     finally:
         for name, p in parameters.items():
             p.set_data(Tensor(kept[name]))

@@ -29,11 +29,11 @@ class Result:
 #: By number: the title, and what judges facts beside those of a reference, None without one.
 CHECKS: dict[str, tuple[str, Callable[[Facts, dict[str, Any] | None], Said]]] = {}
 
-NO_TRAINING = NEEDS_YOU, "the script does not call Model.train, whose steps this check looks at"
+NO_TRAINING = NEEDS_YOU, "the script has no training step, of Model.train or of a loop of its own"
 
 
 def check(number: str, title: str, trains: bool = True) -> Callable:
-    """Registers a function of facts and reference; `trains`: it is about the steps of Model.train."""
+    """Registers a function of facts and reference; `trains`: it is about the steps of a training."""
 
     def register(function: Callable[..., Said]) -> Callable[..., Said]:
         def judge(facts: Facts, reference: dict[str, Any] | None) -> Said:
