@@ -117,7 +117,9 @@ def run(ctx: typer.Context, script: _Script) -> None:
 
 @app.command()
 def doctor(
-    where: Annotated[Path, typer.Argument(exists=True, help="A script, or a folder with scripts.")],
+    where: Annotated[
+        Path | None, typer.Argument(exists=True, help="A script, or a folder with scripts.")
+    ] = None,
     arguments: Annotated[
         list[str] | None, typer.Argument(help="With --train: the script's arguments, behind a --.")
     ] = None,
@@ -133,10 +135,23 @@ def doctor(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="The --report of the run to compare with."),
     ] = None,
+    summary_dir: Annotated[
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="Check what a training recorded in it."),
+    ] = None,
 ) -> None:
     """Tell which names of MindSpore scripts use that are missing here, without running them; with --train
-    also what is wrong with data, hyper-parameters, network and precision of a training.
+    also what is wrong with data, hyper-parameters, network and precision of a training, with --summary-dir
+    what its records tell of that.
     """
+    if summary_dir is not None:
+        from mycelia.train.checks import command
+
+        if where is not None or train:
+            raise typer.BadParameter("it is given instead of a script", param_hint="--summary-dir")
+        raise typer.Exit(command.check_summaries(summary_dir, as_json))
+    if where is None:
+        raise typer.BadParameter("a script, or a folder with scripts, is missing", param_hint="where")
     from mycelia.faces.compat import doctor as doctors
 
     report = doctors.examine(where)

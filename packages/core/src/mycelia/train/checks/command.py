@@ -1,14 +1,19 @@
-"""What `mycelia doctor --train` does: run a script, print every check, exit with 1 if something was found."""
+"""What `mycelia doctor` does with --train and --summary-dir: print every check, exit with 1 if one found
+something.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from mycelia.engine.base import errors
 from mycelia.io.files import write_text
-from mycelia.train.checks.results import FOUND, NEEDS_YOU, NOT_FOUND, examine
+from mycelia.train.checks.recorded import examine_recorded
+from mycelia.train.checks.results import FOUND, NEEDS_YOU, NOT_FOUND, Result, examine
+from mycelia.train.checks.summaries import read_summaries
 from mycelia.train.checks.watching import collecting
 
 
@@ -32,14 +37,29 @@ def check_training(
     results = examine(facts, known)
     if report is not None:
         write_text(report, json.dumps(facts.summary()))
+    show(results, as_json)
+    return 1 if failed or any(r.verdict == FOUND for r in results) else 0
+
+
+def check_summaries(folder: Path, as_json: bool = False) -> int:
+    """The same of what a training recorded, without a run. Errors: ValueError for a folder without events."""
+    summaries = read_summaries(folder)
+    for note in summaries.notes:
+        print(note, file=sys.stderr)
+    results = examine_recorded(summaries)
+    show(results, as_json)
+    return 1 if any(r.verdict == FOUND for r in results) else 0
+
+
+def show(results: list[Result], as_json: bool) -> None:
+    """Print what checks say."""
     if as_json:
         print(json.dumps([r.as_dict() for r in results], indent=2))
-    else:
-        for result in results:
-            print(f"{result.check}  {result.verdict:9}  {result.title}: {result.evidence}")
-        counts = [f"{sum(r.verdict == v for r in results)} {v}" for v in (FOUND, NOT_FOUND, NEEDS_YOU)]
-        print(", ".join(counts))
-    return 1 if failed or any(r.verdict == FOUND for r in results) else 0
+        return
+    for result in results:
+        print(f"{result.check}  {result.verdict:9}  {result.title}: {result.evidence}")
+    counts = [f"{sum(r.verdict == v for r in results)} {v}" for v in (FOUND, NOT_FOUND, NEEDS_YOU)]
+    print(", ".join(counts))
 
 
 def _read(path: Path) -> dict:
