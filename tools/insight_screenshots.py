@@ -46,6 +46,7 @@ PAGES = {
     "model-lineage": "#/model-traceback",
     "dataset-lineage": "#/data-traceback",
     "comparison": "#/compare-analysis/scalar",
+    "alerts": "#/alerts",
     "dashboard": of(ADAM, "training-dashboard"),
     "scalars": of(ADAM, "scalar", smoothing="0.6"),
     "not-finite": of("./lenet/diverges", "scalar"),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mycelia_insight.commands.alerts import alerts
 from mycelia_insight.commands.check import check
 from mycelia_insight.commands.export import export
 from mycelia_insight.commands.html import html
@@ -59,6 +60,7 @@ app.command()(start)
 app.command()(stop)
 app.command()(status)
 app.command()(check)
+app.command()(alerts)
 app.command()(export)
 app.command()(html)
 app.command("import")(import_runs)

@@ -37,6 +37,7 @@ from mycelia.train.summary.lineage import (  # noqa: E402
     TrainLineage,
     UserDefinedInfo,
 )
+from mycelia_insight.runs.alerts import Alerts  # noqa: E402
 
 FRONT = TESTS.parent / "front" / "src"
 
@@ -69,6 +70,7 @@ SHOWN = {
     "/compare-analysis/loss": ["landscape", "run", "unit", "decomposition"],
     "/train-manage/graph": ["node", "graph"],
     "/train-manage/data-map": ["operator"],
+    "/alerts": ["scalar", "run"],
     "/debugger": ["dump"],
     "/offline-debugger": ["dump", "operator", "code", "source"],
 }
@@ -178,6 +180,7 @@ def hostile(tmp_path_factory):
     hostile_runs(base)
     hostile_dump(base / evil("dump"))
     made = Command(folder)
+    Alerts(str(folder / "workspace"), str(base)).add(f"{evil('scalar')} < 9")
     assert made.start(base).returncode == 0
     kinds = (
         "scalar",

@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from event_files import scalar
 from test_pages import by, chart, new_run, until
 
+from mycelia_insight.runs.alerts import Alerts
+
 PAGE = "#/train-manage/scalar?train_id=./curves"
 TAGS = ["loss", "acc", "grad/a", "grad/b", "epoch"]
 
@@ -144,6 +146,56 @@ def test_points_that_meet_a_threshold_are_red(opened):
     part(dialog, "threshold-delete-yes").click()
     until(driver, lambda: chart(driver, "acc").get_attribute("data-threshold") is None)
     assert chart(driver, "loss").get_attribute("data-threshold")
+
+
+def test_a_threshold_is_kept_as_an_alert(opened, service, page, gallery):
+    for known in (kept := Alerts(str(service.folder / "workspace"), str(gallery))).all():
+        kept.remove(known.id)
+    driver = opened()
+    part(chart(driver, "acc"), "scalar-threshold").click()
+    dialog = until(driver, lambda: by(driver, "threshold-dialog"))[0]
+    part(dialog, "threshold-value").send_keys("0.9")
+    part(dialog, "threshold-keep").click()
+    part(dialog, "threshold-apply").click()
+    until(driver, lambda: not by(driver, "threshold-dialog"))
+    (alert,) = service.get("/api/v1/alerts")["alerts"]
+    assert (alert["rule"], alert["hits"][0]["points"]) == ("acc > 0.9", 9)
+    driver = page("#/summary-manage")
+    until(driver, lambda: by(driver, "alerts-met"))[0].click()
+    assert until(driver, lambda: by(driver, "alert-hit"))[0].text == "./curves"
+    typed(by(driver, "alert-runs")[0], "no such")
+    typed(by(driver, "alert-rule")[0], "grad/* not finite")
+    rows = "return [...document.querySelectorAll('[data-testid=alert-row]')].map((one) => one.dataset.hits)"
+    until(driver, lambda: driver.execute_script(rows) == ["1", "0"])
+    typed(by(driver, "alert-rule")[0], "loss > 2 and < 1")
+    told = "return document.querySelector('[data-testid=alert-refused]')?.textContent ?? ''"
+    until(driver, lambda: "no value" in driver.execute_script(told))
+    noted: list[dict] = []  # the browser notes the refusal, too, sooner or later
+    until(driver, lambda: noted.extend(driver.get_log("browser")) or noted)
+    assert {one["source"] for one in noted} == {"network"}
+    by(driver, "alert-remove")[0].click()
+    until(driver, lambda: len(by(driver, "alert-row")) == 1)
+    assert [one["rule"] for one in service.get("/api/v1/alerts")["alerts"]] == ["grad/* not finite"]
+    by(driver, "alert-remove")[0].click()
+    until(driver, lambda: not by(driver, "alert-row"))
+
+
+@pytest.mark.parametrize("width", [1180, 1440])
+def test_the_header_is_one_row(opened, width):
+    driver = opened()
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False},
+    )
+    try:
+        rows = driver.execute_script(
+            "return [...document.querySelector('header').children].map((one) => one.getBoundingClientRect())"
+            ".map((r) => r.top + r.height / 2)"
+        )
+        assert len(rows) == 3 and max(rows) - min(rows) < 3
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ export const boards: [Board, ...Board[]] = [
   { path: "/dashboard", unlisted: true, title: { en: "Dashboard", zh: "面板" }, load: () => import("./Dashboard.svelte") },
   { path: "/compare-analysis/scalar", title: { en: "Comparison", zh: "对比看板" }, load: () => import("./Compare.svelte") },
   { path: "/compare-analysis/loss", title: { en: "Landscapes", zh: "地形图对比" }, load: () => import("./CompareLandscapes.svelte") },
+  { path: "/alerts", title: { en: "Alerts", zh: "告警" }, load: () => import("./Alerts.svelte") },
   { path: "/debugger", title: { en: "Debugger", zh: "调试器" }, load: () => import("./Debugger.svelte") },
   { path: "/offline-debugger", unlisted: true, title: { en: "Offline debugger", zh: "离线调试器" }, load: () => import("./OfflineDebugger.svelte") },
 ];

@@ -23,7 +23,8 @@ class WrongOption(typer.BadParameter):
         typer.echo(f"{name}: error: {self.message}", err=True)
 
 
-def _settings(context: typer.Context, given: dict[str, object], config: str) -> Settings:
+def settings_of(context: typer.Context, given: dict[str, object], config: str = "") -> Settings:
+    """Settings with what options say.  Errors: WrongOption; Exit, its text printed."""
     try:
         return settings.of(given, config)
     except SettingError as error:
@@ -64,7 +65,8 @@ def start(
         str | None, typer.Option(help="512 to 2147483647 MB; accepted without effect.")
     ] = None,
     max_offline_debugger_session_num: Annotated[
-        str | None, typer.Option(help="1 to 8; accepted without effect.")
+        str | None,
+        typer.Option(help="Dumps that are open in the debugger at a time, 1 to 8; 2 if nothing is said."),
     ] = None,
     max_graph_node_size: Annotated[
         str | None, typer.Option(help="1 to 2000000; accepted without effect: graphs of any size open.")
@@ -81,7 +83,7 @@ def start(
         max_offline_debugger_session_num=max_offline_debugger_session_num,
         max_graph_node_size=max_graph_node_size,
     )  # fmt: skip
-    chosen = _settings(context, given, config)
+    chosen = settings_of(context, given, config)
     if chosen.port < 1024 and os.geteuid() != 0:
         typer.echo(f"Port {chosen.port} is below 1024, which only root may use.", err=True)
         raise typer.Exit(1)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import re
-import tempfile
 import threading
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from mycelia_insight.runs import kept
 
 _REMARK = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MOST_TAG = 10
@@ -31,7 +30,7 @@ class Notes:
     """Notes by the folders of runs. Several services may share the workspace: the last writer wins."""
 
     def __init__(self, workspace: str):
-        self._place = os.path.join(workspace, "notes")
+        self._workspace = workspace
         self._lock = threading.Lock()
         self._cache: dict[str, tuple[tuple[int, int], Note]] = {}
 
@@ -44,10 +43,9 @@ class Notes:
         key = state.st_mtime_ns, state.st_ino
         if self._cache.get(path, ((0, 0), Note()))[0] != key:
             try:
-                with open(path, encoding="utf-8") as file:
-                    note = _checked(Note(), json.load(file))
+                note = _checked(Note(), kept.read(path))
             except (OSError, ValueError):
-                note = Note()  # half of a file is never there: someone else's hand
+                note = Note()
             self._cache[path] = key, note
         return self._cache[path][1]
 
@@ -59,17 +57,7 @@ class Notes:
         """
         with self._lock:
             note = _checked(self.of(folder), changes)
-            os.makedirs(self._place, mode=0o700, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._place, suffix=".new")
-            try:
-                with open(handle, "w", encoding="utf-8") as file:
-                    json.dump({"folder": os.path.realpath(folder), **asdict(note)}, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, self._path(folder))
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            kept.write(self._path(folder), {"folder": os.path.realpath(folder), **asdict(note)})
             return note
 
     def forget(self, folder: str) -> None:
@@ -78,8 +66,7 @@ class Notes:
             os.unlink(self._path(folder))
 
     def _path(self, folder: str) -> str:
-        digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-        return os.path.join(self._place, f"{digest}.json")
+        return kept.place_of(self._workspace, "notes", folder)
 
 
 def _checked(note: Note, changes: Any) -> Note:

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from mycelia_insight.runs.graphs import Graphs
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.api import (
+    alerts,
     debugger,
     embeddings,
     files,
@@ -29,7 +30,7 @@ from mycelia_insight.service.endpoints import Table
 from mycelia_insight.service.extensions import Extensions
 
 _TOPICS = (
-    lineages, runs, scalars, files, histograms, tensors, texts, embeddings, landscapes, manage,
+    lineages, runs, scalars, files, histograms, tensors, texts, embeddings, landscapes, alerts, manage,
 )  # fmt: skip
 
 

@@ -59,7 +59,9 @@ def add(table: Table, library: Library) -> None:
         preferred = [name for name in known if name.startswith(METRIC)] or [n for n in known if n == "loss"]
         if target and target not in known:
             raise RequestError(404, f"'target': there is no column of numbers {target!r}")
-        target = target or next(iter(preferred or known), "")
+        if not target and known:  # the one that most runs have
+            counts = {name: sum(row.get(name) is not None for row in rows) for name in preferred or known}
+            target = max(counts, key=counts.__getitem__)
         if not target:
             return {"targets": [], "target": "", "count": 0, "buckets": [], "parameters": []}
         aims = importance.numbers([row.get(target) for row in rows])
