@@ -194,6 +194,13 @@ class Graph:
         y = net("Gather", x, net.constant(places, np.int32), net.constant(axis, np.int32))
         self.add(y, (*shape[:axis], 2, *shape[axis + 1 :]))
 
+    def step_place(self, net, x, shape):
+        """One place of an axis, which may go."""
+        axis, keep = int(self.random.integers(len(shape))), bool(self.random.random() < 0.5)
+        index = int(self.random.integers(-shape[axis], shape[axis]))
+        y = net("Gather", x, net.constant([index] if keep else index, np.int32), net.constant(axis, np.int32))
+        self.add(y, (*shape[:axis], *[1] * keep, *shape[axis + 1 :]))
+
     def step_layer_norm(self, net, x, shape):
         mean = net.reduce(x, len(shape) - 1)
         centred = net("SubFusion", x, mean)

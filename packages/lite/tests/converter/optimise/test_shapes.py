@@ -125,47 +125,6 @@ def test_a_slice_of_a_slice(second):
     assert kinds(check(net, y, "SliceSliceFusion")) == ["StridedSlice"]
 
 
-def attention_row(net, x):
-    return net("MatMulFusion", x, net.weights(5, 6), net.weights(6))
-
-
-BEFORE = {
-    "function": lambda net, x: net.activation(x, "TANH"),
-    "sum": lambda net, x: net("AddFusion", x, net.weights(3, 1, 5)),
-    "softmax": lambda net, x: net("Softmax", x, axis=[2]),
-    "transpose": lambda net, x: net.transpose(x, 0, 2, 1, 3),
-    "reshape": lambda net, x: net.reshape(x, 2, 3, 20),
-    "product": attention_row,
-}
-
-
-@pytest.mark.parametrize("begin, end", [((0, 1), (1, 3)), ((1, 0), (2, 3))])
-@pytest.mark.parametrize("kind", BEFORE)
-def test_a_slice_goes_in_front(kind, begin, end):
-    net = Net()
-    y = BEFORE[kind](net, net.input(2, 3, 4, 5))
-    if kind == "transpose":
-        end = (end[0], end[1] + 1)
-    model = check(net, net.slice(y, begin, end), "SlicePreposeFusion")
-    assert kinds(model)[0] == "StridedSlice" and len(model.nodes) == 2
-
-
-def test_a_slice_of_columns_cuts_the_weights():
-    net = Net()
-    model = check(net, net.slice(attention_row(net, net.input(4, 5)), (0, 1), (4, 3)), "SlicePreposeFusion")
-    assert kinds(model) == ["MatMulFusion"]
-
-
-@pytest.mark.parametrize("neighbour", ["softmax", "reshape", "read twice", "output"])
-def test_a_slice_stays_behind(neighbour):
-    net = Net()
-    x = net.input(2, 3, 4, 5)
-    y = BEFORE[neighbour if neighbour in BEFORE else "function"](net, x)
-    cut = {"softmax": ((0, 0, 1), (2, 3, 2)), "reshape": ((0, 0, 2), (2, 3, 9))}.get(neighbour, ((0,), (1,)))
-    more = {"read twice": [net("Neg", y)], "output": [y]}.get(neighbour, [])
-    check(net, [net.slice(y, *cut), *more], "SlicePreposeFusion", fires=0)
-
-
 # ---- redundant nodes
 
 

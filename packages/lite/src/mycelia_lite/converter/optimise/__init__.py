@@ -21,6 +21,7 @@ from mycelia_lite.converter.optimise import (  # noqa: F401
     redundant,
     scale,
     shapes,
+    slice_forward,
     slices,
 )
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode

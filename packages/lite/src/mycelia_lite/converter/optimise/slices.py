@@ -1,4 +1,4 @@
-"""Slices: read as places of each axis; moved in front of other operators, joined and taken out."""
+"""Slices: read as places of each axis and written; joined and taken out."""
 
 from __future__ import annotations
 
@@ -15,15 +15,25 @@ Cut = list[tuple[int, int, int]]  # of each axis: (first place, stride, number o
 
 def read_slice(graph: FileGraph, node: FileNode) -> Cut | None:
     """What a slice takes of each axis; None if a place is open, or a dimension goes."""
+    found = None if -1 in graph.shape(node.inputs[0]) else read_selection(graph, node)
+    return found[0] if found and not found[1] else None
+
+
+def read_selection(graph: FileGraph, node: FileNode) -> tuple[Cut, list[int]] | None:
+    """What a slice, or a Gather of one known place, takes of each axis, and the axes that go.
+
+    Axes of open size (-1) are whole; None if they are not, or a place is open.
+    """
     whole = graph.shape(node.inputs[0])
-    if -1 in whole:
-        return None
     if node.kind == "SliceFusion":
-        return _of_slice(graph, node, whole)
+        cut = _of_slice(graph, node, whole)
+        return cut and (cut, [])
+    if node.kind == "Gather":
+        return _of_gather(graph, node, whole)
     if node.kind != "StridedSlice" or len(node.inputs) not in (4, 5):
         return None
     op = node.op
-    if any((op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask)):
+    if op.ellipsis_mask or op.new_axis_mask:
         return None
     given = [graph.integers(i) for i in node.inputs[1:]]
     if any(v is None for v in given):
@@ -32,14 +42,43 @@ def read_slice(graph: FileGraph, node: FileNode) -> Cut | None:
     named = axes[0] if axes else list(range(len(begin)))
     if not len(begin) == len(end) == len(stride) == len(named) or 0 in stride:
         return None
-    cut = [(0, 1, n) for n in whole]
+    cut, gone = [(0, 1, n) for n in whole], []
     for i, (axis, b, e, s) in enumerate(zip(named, begin, end, stride)):
+        axis %= len(whole)
+        if whole[axis] < 0:
+            if op.shrink_axis_mask >> i & 1 or not _takes_all(op, i, b, e, s):
+                return None
+            continue
+        if op.shrink_axis_mask >> i & 1:
+            if not -whole[axis] <= b < whole[axis]:
+                return None
+            cut[axis] = (b % whole[axis], 1, 1)
+            gone.append(axis)
+            continue
         first, last = None if op.begin_mask >> i & 1 else b, None if op.end_mask >> i & 1 else e
         places = range(whole[axis])[first:last:s]
-        cut[axis % len(whole)] = (
-            (places[0], s if len(places) > 1 else 1, len(places)) if places else (0, 1, 0)
-        )
-    return cut
+        cut[axis] = (places[0], s if len(places) > 1 else 1, len(places)) if places else (0, 1, 0)
+    return cut, sorted(gone)
+
+
+def _takes_all(op: Table, i: int, begin: int, end: int, stride: int) -> bool:
+    """Whether the i-th columns of a StridedSlice take all of an axis, whatever its size is."""
+    from_start = op.begin_mask >> i & 1 or begin == 0
+    to_end = op.end_mask >> i & 1 or end >= np.iinfo(np.int32).max
+    return bool(from_start and to_end and stride == 1)
+
+
+def _of_gather(graph: FileGraph, node: FileNode, whole: Sequence[int]) -> tuple[Cut, list[int]] | None:
+    places, axes = (graph.integers(i) for i in node.inputs[1:3])
+    rank = graph.rank(node.inputs[1])
+    if not places or not axes or len(places) != 1 or rank > 1:
+        return None
+    axis = axes[0] % len(whole)
+    if not -whole[axis] <= places[0] < whole[axis]:
+        return None
+    cut = [(0, 1, n) for n in whole]
+    cut[axis] = (places[0] % whole[axis], 1, 1)
+    return cut, [axis] * (rank == 0)
 
 
 def _of_slice(graph: FileGraph, node: FileNode, whole: Sequence[int]) -> Cut | None:
@@ -48,6 +87,10 @@ def _of_slice(graph: FileGraph, node: FileNode, whole: Sequence[int]) -> Cut | N
         return None
     cut = [(0, 1, n) for n in whole]
     for axis, b, n in zip(node.op.axes or range(len(begin)), begin, size):
+        if whole[axis] < 0:
+            if (b, n) != (0, -1):
+                return None
+            continue
         b += whole[axis] if b < 0 else 0
         cut[axis % len(whole)] = (b, 1, whole[axis] - b if n == -1 else n)
     return cut
@@ -77,18 +120,6 @@ def write_slice(
     return op, [tensor, *constants]
 
 
-def _sliced(graph: FileGraph, before: FileNode, tensor: int, cut: Cut) -> int:
-    """A tensor cut in front of a node; the tensor itself if all of it is taken."""
-    if is_whole(cut, graph.shape(tensor)):
-        return tensor
-    array = graph.constant(tensor)
-    if array is not None:
-        index = np.ix_(*(b + s * np.arange(n) for b, s, n in cut)) if cut else ()
-        return graph.add_constant(array[index], f"{graph.tensors[tensor].name}_part")
-    op, inputs = write_slice(graph, tensor, graph.shape(tensor), cut, before.name)
-    return graph.insert(before, op, inputs, [n for _, _, n in cut])
-
-
 def _cut_of(graph: FileGraph, node: FileNode, *kinds: str) -> tuple[FileNode, Cut] | None:
     """What makes the input of a slice that alone reads it, if it is one of these kinds, and the cut."""
     before = graph.sole_maker(node.inputs[0], *kinds)
@@ -96,13 +127,13 @@ def _cut_of(graph: FileGraph, node: FileNode, *kinds: str) -> tuple[FileNode, Cu
     return (before, cut) if cut else None
 
 
-_SLICES = ("StridedSlice", "SliceFusion")
+SLICES = ("StridedSlice", "SliceFusion")
 
 
-@node_fusion("SliceSliceFusion", *_SLICES)
+@node_fusion("SliceSliceFusion", *SLICES)
 def slice_slice(graph: FileGraph, node: FileNode) -> bool:
     """A slice of a slice -> one"""
-    found = _cut_of(graph, node, *_SLICES)
+    found = _cut_of(graph, node, *SLICES)
     first = found and read_slice(graph, found[0])
     if not first:
         return False
@@ -112,133 +143,11 @@ def slice_slice(graph: FileGraph, node: FileNode) -> bool:
     return True
 
 
-_BINARY = ("AddFusion", "SubFusion", "MulFusion", "DivFusion", "RealDiv", "Maximum", "Minimum")
-_UNARY = (
-    "Activation", "Abs", "Cast", "Ceil", "Clip", "Cos", "Erf", "ExpFusion", "Floor", "Log", "Neg",
-    "Reciprocal", "Round",
-    "Rsqrt", "Sin", "Sqrt", "Square",
-)  # fmt: skip
-
-
-@node_fusion("SlicePreposeFusion", *_SLICES)
-def before_elementwise(graph: FileGraph, node: FileNode) -> bool:
-    """A slice of a sum, product or function -> the same of slices"""
-    found = _cut_of(graph, node, *_BINARY, *_UNARY)
-    if found is None:
-        return False
-    made, cut = found
-    count = 2 if made.kind in _BINARY else 1
-    whole = graph.shape(made.output)
-    inputs, loads = [], 0
-    for i in made.inputs[:count]:
-        shape = graph.shape(i)
-        own = [
-            (0, 1, 1) if n == 1 and m != 1 else c
-            for n, m, c in zip(shape, whole[len(whole) - len(shape) :], cut[len(cut) - len(shape) :])
-        ]
-        if -1 in shape or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(whole))):
-            return False
-        loads += graph.constant(i) is None and not is_whole(own, shape)
-        inputs.append(own)
-    if loads > 1 and count == 2 and made.inputs[0] != made.inputs[1] and _uses_whole(graph, made, count):
-        return False  # two slices of what others need whole, for one
-    more = made.inputs[count:]
-    given = [_sliced(graph, made, i, own) for i, own in zip(made.inputs[:count], inputs)]
-    graph.replace(node, made.op, [*given, *more], [made])
-    return True
-
-
-def _uses_whole(graph: FileGraph, made: FileNode, count: int) -> bool:
-    return any(graph.uses(i) > 1 for i in made.inputs[:count])
-
-
-@node_fusion("SlicePreposeFusion", *_SLICES)
-def before_softmax(graph: FileGraph, node: FileNode) -> bool:
-    """A slice along other axes than that of a softmax goes in front of it"""
-    found = _cut_of(graph, node, "Softmax", "LogSoftmax")
-    if found is None:
-        return False
-    made, cut = found
-    whole = graph.shape(made.output)
-    axes = list(made.op.axis) if made.kind == "Softmax" else [made.op.axis]
-    if any(cut[a] != (0, 1, whole[a]) for a in axes) or is_whole(cut, whole):
-        return False
-    graph.replace(node, made.op, [_sliced(graph, made, made.inputs[0], cut)], [made])
-    return True
-
-
-@node_fusion("SlicePreposeFusion", *_SLICES)
-def before_transpose(graph: FileGraph, node: FileNode) -> bool:
-    """A slice of a Transpose -> the Transpose of a slice"""
-    found = _cut_of(graph, node, "Transpose")
-    order = found and graph.integers(found[0].inputs[1])
-    if not order or is_whole(found[1], graph.shape(node.inputs[0])):
-        return False
-    made, cut = found
-    turned = [cut[order.index(a)] for a in range(len(order))]
-    part = _sliced(graph, made, made.inputs[0], turned)
-    graph.replace(node, made.op, [part, made.inputs[1]], [made])
-    return True
-
-
-@node_fusion("SlicePreposeFusion", *_SLICES)
-def before_reshape(graph: FileGraph, node: FileNode) -> bool:
-    """A slice along leading axes that a Reshape leaves alone goes in front of it"""
-    found = _cut_of(graph, node, "Reshape")
-    if found is None:
-        return False
-    made, cut = found
-    old, new = graph.shape(made.inputs[0]), graph.shape(made.output)
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same] and old[same] > 0:
-        same += 1
-    if not same or -1 in old or is_whole(cut[:same], new[:same]) or not is_whole(cut[same:], new[same:]):
-        return False
-    if not same < len(new) or 0 in new or any(n == 0 for _, _, n in cut):
-        return False
-    part = _sliced(graph, made, made.inputs[0], cut[:same] + [(0, 1, n) for n in old[same:]])
-    shape = np.asarray([0] * same + [n for _, _, n in cut[same:]], np.int32)  # 0: as in the part
-    graph.replace(node, Table("Reshape"), [part, graph.add_constant(shape, f"{made.name}/shape")], [made])
-    return True
-
-
-@node_fusion("SlicePreposeFusion", *_SLICES)
-def before_product(graph: FileGraph, node: FileNode) -> bool:
-    """A slice of rows or columns of a product -> the product of fewer rows, or by fewer columns"""
-    found = _cut_of(graph, node, "MatMulFusion")
-    if found is None:
-        return False
-    made, cut = found
-    whole, a, b = graph.shape(made.output), graph.shape(made.inputs[0]), graph.shape(made.inputs[1])
-    if len(a) != len(whole) or -1 in a or is_whole(cut, whole) or any(n == 0 for _, _, n in cut):
-        return False
-    weight = graph.constant(made.inputs[1])
-    columns = cut[-1] != (0, 1, whole[-1])
-    if columns and (weight is None or weight.ndim != 2):
-        return False
-    if len(b) != 2 and not is_whole(cut[:-2], whole[:-2]):
-        return False
-    rows = [*cut[:-1], (0, 1, a[-1])]
-    if made.op.transpose_a:
-        rows = [*cut[:-2], (0, 1, a[-2]), cut[-2]]
-    inputs = list(made.inputs)
-    if columns:
-        of_weight = [cut[-1], (0, 1, b[1])] if made.op.transpose_b else [(0, 1, b[0]), cut[-1]]
-        inputs[1] = _sliced(graph, made, made.inputs[1], of_weight)
-        if len(inputs) == 3:
-            if graph.constant(inputs[2]) is None:
-                return False
-            inputs[2] = _sliced(graph, made, inputs[2], [cut[-1]])
-    inputs[0] = _sliced(graph, made, made.inputs[0], rows)
-    graph.replace(node, made.op, inputs, [made])
-    return True
-
-
 @node_fusion("StridedSliceFusion", "Concat")
 def slices_together(graph: FileGraph, node: FileNode) -> bool:
     """Slices that lie side by side, concatenated in their order -> one slice, or what they were cut of"""
     parts = [graph.maker.get(i) for i in node.inputs]
-    if len(parts) < 2 or any(p is None or p.kind not in _SLICES for p in parts):
+    if len(parts) < 2 or any(p is None or p.kind not in SLICES for p in parts):
         return False
     x = parts[0].inputs[0]
     cuts = [read_slice(graph, p) for p in parts]
