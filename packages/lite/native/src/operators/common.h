@@ -63,6 +63,11 @@ int spliced(Planner& p, int x, const std::vector<int64_t>& places, int64_t each)
 // The part of matrices on one side of a diagonal; `op`: tril or triu.
 int triangle(Planner& p, const char* op, int x, int64_t diagonal);
 
+// Product and mean over axes, whose sizes are 1 in `out` or, unless `keep`, not there; for dtypes beyond the kernels' too. A mean of
+// integers is rounded to zero.
+int product(Planner& p, int x, const myc_ints& axes, bool keep, const Type& out);
+int mean(Planner& p, int x, const myc_ints& axes, bool keep, const Type& out);
+
 // Boxes that remain where others overlap them too much: image, class and number of each, [n, 3] of int64. `score`: -1 for none.
 int selected_boxes(Planner& p, int boxes, int scores, int most_of_class, int overlap, int score, bool center);
 

@@ -46,10 +46,10 @@ int reduced(Planner& p, int x, int64_t kind, const myc_ints& axes, const Type& o
   };
   switch (kind) {
     case kSumOf: return sum(x);
-    case kMeanOf: return p.emit("mean", {x}, myc_mean_attrs{1, axes, 1}, out);
+    case kMeanOf: return mean(p, x, axes, true, out);
     case kMaxOf: return p.emit("reduce_max", {x}, myc_reduce_max_attrs{1, axes, 1}, out);
     case kMinOf: return p.emit("reduce_min", {x}, myc_reduce_min_attrs{1, axes, 1}, out);
-    case kProdOf: return p.emit("prod", {x}, myc_prod_attrs{1, axes, 1, 0, 0}, out);
+    case kProdOf: return product(p, x, axes, true, out);
     case kL1Of: return sum(p.emit("abs", {x}, type));
     case kSquaresOf: return sum(p.emit("square", {x}, type));
     case kL2Of: return p.emit("sqrt", {sum(p.emit("square", {x}, type))}, out);
@@ -104,6 +104,22 @@ CUSTOM(reduce) {  // x, axes; no axes are all of them, or none if the attribute 
     y = p.ok() ? p.view(reduced(p, p.view(x, wide.shape), kind, ints({0}), wide), type.shape) : 0;
   } else y = reduced(p, x, kind, named, out);
   if (p.ok()) p.set_output(0, keep || axes.empty() ? y : p.view(y, dropped));
+}
+
+CUSTOM(reshape) {  // x, its new shape, in which 0 is a size of 0; one size may be -1
+  const int x = p.input(0);
+  std::vector<int64_t> shape = argument(p, 1, "the shape");
+  if (!p.ok()) return;
+  const int64_t count = element_count(p.type(x).shape);
+  const auto open = std::find(shape.begin(), shape.end(), -1);
+  if (open != shape.end()) {
+    *open = 1;
+    const int64_t known = element_count(shape);
+    *open = known > 0 ? count / known : -1;
+  }
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n < 0; }) || element_count(shape) != count)
+    p.fail(kInferFailed, text_of(p.type(x)) + " cannot be given the shape");
+  if (p.ok()) p.set_output(0, p.view(x, std::move(shape)));
 }
 
 CUSTOM(pad) {  // x, pads, then the element and axes as `given` says; mode 0 constant, 1 reflect, 2 edge, 3 wrap

@@ -12,14 +12,50 @@ namespace {
 
 constexpr int8_t kMean = 0, kMax = 1, kMin = 2, kProd = 3, kSum = 4, kSumSquare = 5, kAbsSum = 6, kAll = 7, kNorm = 8;
 
+bool is_narrow_float(int32_t dtype) { return dtype == MYC_F32 || dtype == MYC_F16 || dtype == MYC_BF16; }
+
+int cast_to(Planner& p, int x, int32_t dtype) {
+  const Type type = p.type(x);
+  return type.dtype == dtype ? x : p.emit("cast", {x}, myc_cast_attrs{dtype}, Type{dtype, type.shape});
+}
+
+}  // namespace
+
+int product(Planner& p, int x, const myc_ints& axes, bool keep, const Type& out) {
+  const int64_t given = axes.n > 0;
+  if (is_narrow_float(out.dtype)) return p.emit("prod", {x}, myc_prod_attrs{given, axes, keep, 0, 0}, out);
+  for (int64_t i = 0; i < axes.n && p.ok(); ++i) {  // the last of the running products
+    const Type type = p.type(x);
+    const int axis = static_cast<int>(axes.v[i]);
+    Type one = type;
+    one.shape[axis] = 1;
+    x = type.shape[axis] ? sliced_along(p, p.emit("cumprod", {x}, myc_cumprod_attrs{axis}, type), axis, type.shape[axis] - 1, 1)
+                         : p.emit("broadcast_to", {p.scalar(type.dtype, 1)}, myc_broadcast_to_attrs{ints(one.shape)}, one);
+  }
+  return p.ok() ? p.view(x, out.shape) : 0;
+}
+
+int mean(Planner& p, int x, const myc_ints& axes, bool keep, const Type& out) {
+  const int64_t given = axes.n > 0;
+  if (is_narrow_float(out.dtype)) return p.emit("mean", {x}, myc_mean_attrs{given, axes, keep}, out);
+  const int64_t count = element_count(p.type(x).shape), parts = element_count(out.shape);
+  if (!count && out.dtype != MYC_F64) return p.fail(kInferFailed, message({"a mean of no elements of ", text_of(p.type(x))}));
+  const Type wide{MYC_F64, out.shape};
+  const int sum = p.emit("sum", {cast_to(p, x, MYC_F64)}, myc_sum_attrs{given, axes, keep, 0, 0}, wide);
+  const int quotient = p.emit("div", {sum, p.scalar(MYC_F64, parts ? static_cast<double>(count / parts) : 0)}, wide);
+  return cast_to(p, quotient, out.dtype);
+}
+
+namespace {
+
 int reduced(Planner& p, int x, int8_t mode, const myc_ints& axes, bool keep, const Type& out) {
   const int64_t given = axes.n > 0;
   const Type type = p.type(x);
   switch (mode) {
-    case kMean: return p.emit("mean", {x}, myc_mean_attrs{given, axes, keep}, out);
+    case kMean: return mean(p, x, axes, keep, out);
     case kMax: return p.emit("reduce_max", {x}, myc_reduce_max_attrs{given, axes, keep}, out);
     case kMin: return p.emit("reduce_min", {x}, myc_reduce_min_attrs{given, axes, keep}, out);
-    case kProd: return p.emit("prod", {x}, myc_prod_attrs{given, axes, keep, 0, 0}, out);
+    case kProd: return product(p, x, axes, keep, out);
     case kSumSquare: return reduced(p, p.emit("square", {x}, type), kSum, axes, keep, out);
     case kAbsSum: return reduced(p, p.emit("abs", {x}, type), kSum, axes, keep, out);
     case kAll: return p.emit("all", {x}, myc_all_attrs{given, axes, keep}, out);
@@ -76,7 +112,7 @@ void extreme_place(Planner& p, const char* op, int64_t axis, int64_t count, bool
   if (p.ok() && count > type.shape[at]) p.fail(kOperatorAttribute, message({"top_k ", count, " of ", text_of(type)}));
   if (!p.ok()) return;
   const bool both = p.node().outputs.size() == 2;
-  if (count > 1 || values || both) {
+  if (count > 1 || values || both || type.dtype == MYC_F64) {
     Type out = type;
     out.shape[at] = std::max<int64_t>(count, 1);
     const myc_topk_attrs attributes{out.shape[at], at, !std::strcmp(op, "argmax"), 1};

@@ -9,6 +9,36 @@ namespace mycelia::lite {
 
 using namespace schema;
 
+namespace {
+
+enum Reduction : int64_t { kUpdate = 0, kAdd = 1 };
+
+// The dtype in which updates of this one are combined: integers in int64, where products wrap around alike.
+int32_t combined_in(int32_t dtype, int64_t reduction) {
+  switch (dtype) {
+    case MYC_I8:
+    case MYC_I16:
+    case MYC_U8:
+    case MYC_U16:
+    case MYC_U32: return reduction == kUpdate ? dtype : MYC_I64;
+    case MYC_I32: return reduction == kUpdate || reduction == kAdd ? dtype : MYC_I64;
+    default: return dtype;
+  }
+}
+
+// A kernel that writes `updates` into `x`.
+template <class Attributes>
+int written(Planner& p, const char* op, int x, int index, int updates, const Attributes& attributes) {
+  const Type type = p.type(x);
+  const int32_t wide = combined_in(type.dtype, attributes.reduction);
+  if (wide == type.dtype) return p.emit(op, {x, index, updates}, attributes, type);
+  const auto cast = [&](int value, int32_t dtype) { return p.emit("cast", {value}, myc_cast_attrs{dtype}, Type{dtype, p.type(value).shape}); };
+  const int large = cast(x, wide), more = cast(updates, wide);
+  return cast(p.emit(op, {large, index, more}, attributes, Type{wide, type.shape}), type.dtype);
+}
+
+}  // namespace
+
 int scattered(Planner& p, int x, int index, int updates, int64_t reduction) {
   if (!p.ok()) return 0;
   const Type type = p.type(x), at = p.type(index);
@@ -18,12 +48,10 @@ int scattered(Planner& p, int x, int index, int updates, int64_t reduction) {
   if (depth >= 1 && depth <= type.rank()) wanted.insert(wanted.end(), type.shape.begin() + depth, type.shape.end());
   if (depth < 1 || depth > type.rank() || p.type(updates).shape != wanted || p.type(updates).dtype != type.dtype)
     return p.fail(kInferFailed, "indices " + text_of(at) + " and updates " + text_of(p.type(updates)) + " do not fit " + text_of(type));
-  return p.emit("tensor_scatter", {x, index, updates}, myc_tensor_scatter_attrs{reduction}, type);
+  return written(p, "tensor_scatter", x, index, updates, myc_tensor_scatter_attrs{reduction});
 }
 
 namespace {
-
-enum Reduction : int64_t { kUpdate = 0, kAdd = 1 };
 
 int all_of(Planner& p, int value, const std::vector<int64_t>& shape) {  // one number in every place
   for (const int64_t n : shape)
@@ -56,7 +84,7 @@ int scattered_along(Planner& p, int x, int index, int updates, int64_t along, in
   bool fine = at.rank() == type.rank() && p.type(updates).shape == at.shape && p.type(updates).dtype == type.dtype;
   for (int d = 0; d < type.rank() && fine; ++d) fine = d == axis || at.shape[d] <= type.shape[d];
   if (!fine) return p.fail(kInferFailed, "indices " + text_of(at) + " and updates " + text_of(p.type(updates)) + " do not fit " + text_of(type));
-  return p.emit("scatter_elements", {x, index, updates}, myc_scatter_elements_attrs{axis, reduction}, type);
+  return written(p, "scatter_elements", x, index, updates, myc_scatter_elements_attrs{axis, reduction});
 }
 
 OPERATOR(ScatterElements) {

@@ -6,13 +6,13 @@ Each formula is written once; the runtime knows its number as soon as it knows t
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mycelia.ir import Value
-from mycelia.ir.symint import Symbol, SymInt
+from mycelia.ir.symint import SizeTable, Symbol, SymInt
 from mycelia_lite.format import Table
 
 if TYPE_CHECKING:
@@ -29,19 +29,34 @@ _OPERATORS = {
 }
 
 
+def _table_of(attributes: Any) -> SizeTable | None:
+    """The table of the formulas in attributes; None if there are none."""
+    if isinstance(attributes, SymInt):
+        return attributes.table
+    if isinstance(attributes, Mapping):
+        attributes = attributes.values()
+    elif not isinstance(attributes, list | tuple):
+        return None
+    return next((found for part in attributes if (found := _table_of(part)) is not None), None)
+
+
 class OpenSizes:
     """The formulas of one subgraph that have been written."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self._sources: dict[int, tuple[Value, int]] = {}  # symbol -> a value that has the size, its axis
-        self._made: dict[int, int] = {}  # entry of the table of formulas -> tensor [1] of int64
+        # Entries of one table of formulas: what an op is composed of has a table of its own.
+        self._sources: dict[tuple[SizeTable, int], tuple[Value, int]] = {}  # symbol -> a value, its axis
+        self._made: dict[tuple[SizeTable, int], int] = {}  # entry -> tensor [1] of int64
         self._shapes: dict[int, int] = {}  # tensor -> its shape
 
-    def learn(self, places: Sequence[tuple[int, int]], values: Sequence[Value]) -> None:
-        """`places`: symbols and axes of `values`, as ops with open sizes have them."""
+    def learn(self, attributes: Any, places: Sequence[tuple[int, int]], values: Sequence[Value]) -> None:
+        """`places`: symbols of `attributes` and axes of `values`, as ops with open sizes have them."""
+        table = _table_of(attributes)
+        if table is None:
+            return
         for (symbol, axis), value in zip(places, values, strict=True):
-            self._sources.setdefault(symbol, (value, axis))
+            self._sources.setdefault((table, symbol), (value, axis))
 
     def vector(self, numbers: Sequence[Any]) -> int:
         """A tensor [n] of numbers, some of which are formulas: int32 if all are known, else int64."""
@@ -65,22 +80,23 @@ class OpenSizes:
         w = self.writer
         if type(size) is not SymInt:
             return w.constant(np.asarray([size], np.int64))
-        if size.index not in self._made:
+        key = size.table, size.index
+        if key not in self._made:
             function, *operands = size.made_of()
             if function is None:
                 return self.number(operands[0])
             if function is Symbol:
-                self._made[size.index] = self._symbol(operands[0])
+                self._made[key] = self._symbol(size.table, operands[0])
             elif function in _OPERATORS and all(type(s.hint) is int for s in operands):
                 inputs = [self.number(s) for s in operands]
-                self._made[size.index] = w.step(Table(_OPERATORS[function]), inputs, np.int64, [1])
+                self._made[key] = w.step(Table(_OPERATORS[function]), inputs, np.int64, [1])
             else:
                 raise w.fail(f"the size {size.formula()} that is open: give inputShape")
-        return self._made[size.index]
+        return self._made[key]
 
-    def _symbol(self, symbol: int) -> int:
+    def _symbol(self, table: SizeTable, symbol: int) -> int:
         w = self.writer
-        value, axis = self._sources[symbol]
+        value, axis = self._sources[table, symbol]
         tensor, axis = w.anyhow(value, axis)
         if tensor not in self._shapes:
             shape = w.step(Table("Shape"), [tensor], np.int32, [value.type.rank])

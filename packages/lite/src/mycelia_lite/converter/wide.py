@@ -21,7 +21,7 @@ _FORMULAS: dict[str, Callable] = {}
 #: Ops for which there is no formula.
 _NONE = {
     "avg_pool", "conv", "conv_input_grad", "conv_transpose", "gru_layer", "lrn", "lstm_layer", "max_pool",
-    "max_pool_index", "prod", "rnn_layer",
+    "max_pool_index", "rnn_layer",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-// Kernels that write by position.  Replacing: any dtype by element size; adding: f32, f64, i32, i64; the rest: f32.
+// Kernels that write by position.  Replacing: any dtype by element size; adding: f32, f64, i32, i64; the rest: f32, f64, i64.
 // 16-bit floats are combined in float32.
 // Positions may repeat, so rows are written in order; threads share the work across independent outer axes or columns.
 #include "arrays/index_common.h"
@@ -39,13 +39,23 @@ static int32_t with_reduction(int32_t dtype, int64_t reduction, const Body& body
     return with_item(item_size(dtype), [&](auto zero) { return body(zero, Reduction<kUpdate>()); });
   }
   if (reduction == kAdd) return with_number(dtype, [&](auto zero) { return body(zero, Reduction<kAdd>()); });
-  if (dtype != MYC_F32) return MYC_E_UNSUPPORTED;
-  switch (reduction) {
-    case kSub: return body(float(), Reduction<kSub>());
-    case kMul: return body(float(), Reduction<kMul>());
-    case kDiv: return body(float(), Reduction<kDiv>());
-    case kMax: return body(float(), Reduction<kMax>());
-    default: return body(float(), Reduction<kMin>());
+  const auto arithmetic = [&](auto zero) -> int32_t {
+    typedef decltype(zero) T;
+    switch (reduction) {
+      case kSub: return body(zero, Reduction<kSub>());
+      case kMul: return body(zero, Reduction<kMul>());
+      case kDiv:  // of integers: left to the reference body, which rounds down and knows what division by 0 is
+        if constexpr (T(1) / T(2) != T(0)) return body(zero, Reduction<kDiv>());
+        else return MYC_E_UNSUPPORTED;
+      case kMax: return body(zero, Reduction<kMax>());
+      default: return body(zero, Reduction<kMin>());
+    }
+  };
+  switch (dtype) {
+    case MYC_F32: return arithmetic(float());
+    case MYC_F64: return arithmetic(double());
+    case MYC_I64: return arithmetic(int64_t());
+    default: return MYC_E_UNSUPPORTED;
   }
 }
 

@@ -22,7 +22,7 @@ def _sized(w: Writer, node: Node) -> None:
     op, count = node.attrs["op"], len(node.inputs) - len(node.attrs["places"])
     if op.name not in _SIZED:
         raise w.fail(f"'{op.name}' with a size that is open: give inputShape")
-    w.sizes.learn(node.attrs["places"], node.inputs[count:])
+    w.sizes.learn(node.attrs["attrs"], node.attrs["places"], node.inputs[count:])
     inner = copy(node)
     inner.op, inner.inputs, inner.attrs = op, node.inputs[:count], node.attrs["attrs"]
     _SIZED[op.name](w, inner)
@@ -30,7 +30,7 @@ def _sized(w: Writer, node: Node) -> None:
 
 @rule("size_value")
 def _size_value(w: Writer, node: Node) -> None:
-    w.sizes.learn(node.attrs["places"], node.inputs)
+    w.sizes.learn(node.attrs["size"], node.attrs["places"], node.inputs)
     scalar = w.step(Table("Squeeze", axis=[0]), [w.sizes.number(node.attrs["size"])], np.int64, [])
     w.cast(node.outputs[0], scalar)
 

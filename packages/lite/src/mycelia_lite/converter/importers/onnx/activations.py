@@ -8,12 +8,13 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,
+    is_number,
     known,
-    known_shape,
     operator,
     plain,
     positive_axis,
@@ -146,9 +147,10 @@ def _hardmax(call, x):
     """1 at the first largest element along the axis, 0 elsewhere."""
 
     def largest(rows, axis):
-        n = known_shape(call, rows, (axis,))[axis]
-        call.fixed = True
-        places = along(ms.Tensor(np.arange(n)), axis, rows.ndim)
+        n = shape_of(rows)[axis]
+        call.fixed = is_number(n)
+        counted = ms.Tensor(np.arange(n)) if is_number(n) else run_time.counted(run_time.sizes(rows)[axis])
+        places = along(counted, axis, rows.ndim)
         return cast(ops.equal(ops.expand_dims(ops.argmax(rows, axis), axis), places), x.dtype)
 
     return _rows(call, x, largest)

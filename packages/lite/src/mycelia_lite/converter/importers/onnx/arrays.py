@@ -32,7 +32,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
 )
 from mycelia_lite.converter.importers.onnx.file import dtype_of
 from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
-from mycelia_lite.converter.runtime_op import OPEN, at_run_time
+from mycelia_lite.converter.runtime_op import OPEN, at_run_time, custom
 from mycelia_lite.converter.spelled import spell
 
 _END = 2**31 - 1  # from here on, an end of a slice means that of the axis
@@ -385,7 +385,7 @@ def _reflected(x: Any, axis: int, n: int, before: int, after: int) -> Any:
 def _open_pad(call: Call, x: Any, begin: list[int], end: list[int], mode: str) -> Any:
     """Padding from within along axes of open sizes, which are to be large enough for it."""
     if mode != "reflect" or min((*begin, *end)) < 0:
-        raise call.fail(f"pads {begin}, {end} of mode '{mode}' along an open size: give inputShape")
+        return run_time.pad(call, x, ms.Tensor(np.array(begin + end, np.int64)), None, None, mode)
     sizes = [
         n if before == after == 0 else n + before + after if is_number(n) else OPEN
         for n, before, after in zip(shape_of(x), begin, end)
@@ -396,6 +396,10 @@ def _open_pad(call: Call, x: Any, begin: list[int], end: list[int], mode: str) -
 
 
 def _constant_pad(call: Call, x: Any, begin: list[int], end: list[int], fill: Any) -> Any:
+    cut = [axis for axis in range(x.ndim) if min(begin[axis], end[axis]) < 0]
+    if not all(is_number(shape_of(x)[axis]) for axis in cut):
+        value = cast(ms.Tensor(fill), x.dtype)
+        return run_time.pad(call, x, ms.Tensor(np.array(begin + end, np.int64)), value, None, "constant")
     for axis, (before, after) in enumerate(zip(begin, end)):
         if before < 0 or after < 0:
             call.fixed = True
@@ -447,6 +451,12 @@ def _tile(call, x, repeats):
 def _trilu(call, x, k=None):
     data = k is not None and run_time.is_data(k)
     diagonal = 0 if k is None or data else integers(call, k, "k")[0]
+    if not all(map(is_number, shape_of(x)[-2:])):
+        side = "triu" if call.get("upper", 1) else "tril"
+        types = [(x.dtype, run_time.opened(x))]
+        if data:
+            return at_run_time(side.capitalize(), (x, ops.reshape(cast(k, ms.int64), ())), types)
+        return custom(side, [x], types, diagonal=diagonal)
     rows, columns = known_shape(call, x, (x.ndim - 2, x.ndim - 1))[-2:]
     call.fixed = known(x) is None
     call.require_room(rows, columns)

@@ -23,6 +23,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     scalar,
     shape_of,
 )
+from mycelia_lite.converter.runtime_op import at_run_time, custom
 
 
 def _from_front(call: Call, indices: Any, n: Any) -> Any:
@@ -80,6 +81,7 @@ def _gather_nd(call, x, indices):
     return ops.gather_nd(x, indices)
 
 
+_KINDS = {"none": 0, "add": 1, "mul": 3, "max": 5, "min": 6}  # as the runtime has them
 _REDUCED = {
     "none": ops.tensor_scatter_update, "add": ops.tensor_scatter_add, "mul": ops.tensor_scatter_mul,
     "max": ops.tensor_scatter_max, "min": ops.tensor_scatter_min,
@@ -88,10 +90,18 @@ _REDUCED = {
 
 @operator("ScatterND")
 def _scatter_nd(call, x, indices, updates):
-    how = _REDUCED[call.choice("reduction", "none", _REDUCED)]
+    kind = call.choice("reduction", "none", _REDUCED)
     last = len(shape_of(indices)) - 1
     depth = known_shape(call, indices, (last,))[last]
-    return how(x, _tuples(call, shape_of(x)[:depth], indices), updates)
+    indices = _tuples(call, shape_of(x)[:depth], indices)
+    if _are_open(x, indices, updates):
+        given, types = [x, indices, updates], [(x.dtype, run_time.opened(x))]
+        return custom("tensor_scatter", given, types, reduction=_KINDS[kind])
+    return _REDUCED[kind](x, indices, updates)
+
+
+def _are_open(*values: Any) -> bool:
+    return not all(is_number(n) for value in values for n in shape_of(value))
 
 
 @operator("ScatterElements", "Scatter")
@@ -99,13 +109,13 @@ def _scatter_elements(call, x, indices, updates):
     axis = positive_axis(call, call.get("axis", 0), x.ndim)
     how = call.choice("reduction", "none", ("none", "add", "mul", "max", "min"))
     indices = _from_front(call, indices, shape_of(x)[axis])
+    if _are_open(x, indices, updates):
+        given, types = [x, indices, updates], [(x.dtype, run_time.opened(x))]
+        return custom("scatter_elements", given, types, axis=axis, reduction=_KINDS[how])
     if how in ("none", "add"):
         return ops.tensor_scatter_elements(x, indices, updates, axis, how)
     shape = shape_of(indices)
-    if all(map(is_number, shape)):
-        grid = [cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
-    else:
-        grid = [ops.cumsum(ops.ones_like(indices), a) - 1 for a in range(len(shape))]
+    grid = [cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
     grid[axis] = indices
     return _REDUCED[how](x, ops.stack(grid, -1), updates)
 
@@ -132,10 +142,12 @@ def _extreme(call: Call, x: Any, function: Any) -> Any:
     axis = positive_axis(call, call.get("axis", 0), x.ndim)
     last = call.version >= 12 and call.get("select_last_index", 0)
     if last:
-        n = known_shape(call, x, (axis,))[axis]
+        n = shape_of(x)[axis]
+        call.fixed = is_number(n) and known(x) is None
+        end = ms.Tensor(n - 1) if is_number(n) else ops.sub(run_time.sizes(x)[axis], ms.Tensor(1))
         x = ops.flip(x, (axis,))
     found = cast(function(x, axis), ms.int64)
-    found = ops.sub(scalar(n - 1, found), found) if last else found
+    found = ops.sub(end, found) if last else found
     return ops.expand_dims(found, axis) if call.get("keepdims", 1) else found
 
 
@@ -170,6 +182,9 @@ def _top_k(call, x, k=None):
 @operator("ReverseSequence")
 def _reverse_sequence(call, x, lengths):
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
+    if _are_open(x, lengths):
+        axes = {"batch_dim": positive_axis(call, batch, x.ndim), "seq_dim": positive_axis(call, time, x.ndim)}
+        return at_run_time("ReverseSequence", (x, lengths), [(x.dtype, run_time.opened(x))], **axes)
     call.fixed = known(x) is None
     return ops.reverse_sequence(x, lengths, time, batch)
 

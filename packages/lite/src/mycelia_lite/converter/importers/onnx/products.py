@@ -7,7 +7,9 @@ from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.importers.onnx.calls import (
     cast,
+    is_number,
     operator,
+    same_size,
     scalar,
     shape_of,
 )
@@ -51,4 +53,32 @@ def _times(x, factor):
 
 @operator("Einsum")
 def _einsum(call, *operands):
-    return ops.einsum(call.need("equation"), *operands)
+    equation = call.need("equation").replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if "..." not in equation and arrow and len(terms) == len(operands):
+        terms, operands = _alike(terms, operands)
+    return ops.einsum(",".join(terms) + arrow + right, *operands)
+
+
+def _alike(terms, operands):
+    """Terms and operands in which a letter has one size: an axis of 1 where others are longer is left out,
+    an open size is the known one of another operand.
+    """
+    sizes = {}
+    for letter, n in ((c, n) for term, x in zip(terms, operands) for c, n in zip(term, shape_of(x))):
+        if letter not in sizes or _is_one(sizes[letter]) or is_number(n) and n != 1:
+            sizes[letter] = n
+    made = []
+    for term, x in zip(terms, operands):
+        ones = [i for i, n in enumerate(shape_of(x)) if _is_one(n) and not _is_one(sizes[term[i]])]
+        x = ops.squeeze(x, tuple(ones)) if ones else x
+        term = "".join(c for i, c in enumerate(term) if i not in ones)
+        if not all(is_number(n) or same_size(n, sizes[c]) for c, n in zip(term, shape_of(x))):
+            x = ops.reshape(x, tuple(n if is_number(n) else sizes[c] for c, n in zip(term, shape_of(x))))
+        made.append((term, x))
+    return [list(part) for part in zip(*made)]
+
+
+def _is_one(n):
+    return is_number(n) and n == 1

@@ -33,6 +33,8 @@ def _reduction(name: str, axes_input: int = 18) -> Callable:
         def run(call: Call, x: Any, axes: Any = None) -> Any:
             keep = call.get("keepdims", 1)
             if call.version < axes_input:
+                if axes is not None:
+                    raise call.fail(f"axes are an input from opset {axes_input} on, not in {call.version}")
                 given = call.get("axes")
             else:
                 data = axes is not None and run_time.is_data(axes)
@@ -40,7 +42,7 @@ def _reduction(name: str, axes_input: int = 18) -> Callable:
                     return run_time.reduced(call, x, axes, bool(keep))
                 given = None if axes is None else integers(call, axes, "axes")
                 if call.get("noop_with_empty_axes", 0) and not given:
-                    return function(x, ())
+                    return cast(function(x, ()), x.dtype)
             chosen = sorted({positive_axis(call, a, x.ndim) for a in given or range(x.ndim)})
             shape = shape_of(x)
             y = cast(function(x, tuple(chosen)), x.dtype)

@@ -39,8 +39,7 @@ def resized(
     """`axes`: those of which scales or sizes and the first and second half of `roi` tell."""
     kind = call.get("mode", "nearest").removeprefix("bi")
     policy = call.get("keep_aspect_ratio_policy", "stretch")
-    if call.get("antialias", 0) and kind != "nearest":
-        raise call.fail("antialias with sizes that are known only when the model runs: give inputShape")
+    smooth = call.get("antialias", 0)
     outside, value = call.get("exclude_outside", 0), call.get("extrapolation_value", 0.0)
     kernel = _linear if kind == "linear" else lambda t: _cubic(t, call.get("cubic_coeff_a", -0.75))
     given = ops.reshape(cast(as_tensor(scales if sizes is None else sizes), ms.float64), (-1,))
@@ -72,10 +71,13 @@ def resized(
         if how == "tf_crop_and_resize":
             off = ops.logical_or(ops.less(places, _number(0)), ops.greater(places, last))
             beyond.append(along(off, axis, x.ndim))
+        reach = 1 if kind == "linear" else 2
         if kind == "nearest":
             y = ops.gather(y, _within(_ROUNDED[rounding](places), last), axis)
+        elif smooth:
+            y = _smoothed(y, axis, places, n, factor, kernel, reach, bool(outside))
         else:
-            y = _mixed(y, axis, places, last, kernel, 1 if kind == "linear" else 2, bool(outside))
+            y = _mixed(y, axis, places, last, kernel, reach, bool(outside))
     for off in beyond:
         y = ops.where(off, cast(ms.Tensor(float(value)), y.dtype), y)
     return cast(y, x.dtype)
@@ -128,6 +130,30 @@ def _mixed(x: Any, axis: int, places: Any, last: Any, kernel: Callable, reach: i
         part = ops.mul(ops.gather(x, _within(tap, last), axis), along(cast(weight, x.dtype), axis, x.ndim))
         y = part if y is None else ops.add(y, part)
     return y
+
+
+def _smoothed(
+    x: Any, axis: int, places: Any, n: Any, scale: Any, kernel: Callable, reach: int, outside: bool
+) -> Any:
+    """Means of what one result stands for: a kernel as wide as that, as a matrix over all elements.
+
+    How many it reaches is open; beyond either end these are at most `reach` times as many as there are.
+    """
+    margin = ops.add(ops.mul(n, _number(reach)), _number(reach + 1))
+    count = cast(ops.add(n, ops.mul(margin, _number(2))), ms.int64)
+    taps = ops.sub(cast(run_time.counted(count), ms.float64), margin)
+    width = ops.minimum(scale, _number(1))
+    apart = ops.sub(ops.expand_dims(taps, 0), ops.expand_dims(places, 1))
+    weights = kernel(ops.abs(ops.mul(apart, width)))
+    last = ops.sub(n, _number(1))
+    if outside:
+        inside = ops.logical_and(ops.greater_equal(taps, _number(0)), ops.less_equal(taps, last))
+        weights = ops.where(ops.expand_dims(inside, 0), weights, _number(0))
+    weights = ops.div(weights, ops.sum(weights, 1, keepdim=True))
+    order = tuple(i for i in range(x.ndim) if i != axis) + (axis,)
+    rows = ops.transpose(ops.gather(x, _within(taps, last), axis), order)
+    y = ops.matmul(rows, ops.transpose(cast(weights, x.dtype), (1, 0)))
+    return ops.transpose(y, tuple(int(i) for i in np.argsort(order)))
 
 
 def _linear(t: Any) -> Any:

@@ -59,7 +59,7 @@ def require(values: Sequence[Any], condition: Any) -> list[Any]:
 def reshape(call: Call, x: Any, shape: Any) -> Any:
     shape, rank = vector(call, shape, "shape")
     if call.get("allowzero", 0):
-        raise call.fail("a shape that is known only when the model runs, with allowzero")
+        return custom("reshape", [x, shape], [(x.dtype, [OPEN] * rank)])
     return at_run_time("Reshape", (x, shape), [(x.dtype, (OPEN,) * rank)]) if rank else ops.reshape(x, ())
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 import mycelia as ms
+from mycelia import ops
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
+    cast,
     is_number,
     known,
     known_shape,
@@ -110,6 +113,8 @@ def _mel_weights(call, bins, length, rate, low, high):
     """Triangles whose corners are evenly spaced in mel, over the bins of a spectrogram."""
     dtype = dtype_of(call.get("output_datatype", 1), f"node '{call.name}' ({call.kind}): its result")
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+    if run_time.is_data(bins, length, rate, low, high):
+        return cast(_mel_weights_of_data(bins, length, rate, low, high), dtype)
     values = [
         need_known(call, v, n).reshape(()).item() for v, n in zip((bins, length, rate, low, high), names)
     ]
@@ -133,3 +138,36 @@ def _mel_weights(call, bins, length, rate, low, high):
         falling = (at >= center) & (at < right)
         weights[falling, i] = (right - at[falling]) / max(right - center, 1)
     return ms.Tensor(weights.astype(dtype.np))
+
+
+def _mel_weights_of_data(bins: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
+    """The same matrix in float64, of numbers that only the running model knows."""
+    bins, length, rate = (cast(ops.reshape(v, ()), ms.int64) for v in (bins, length, rate))
+    one, two = (ms.Tensor(n, ms.int64) for n in (1, 2))
+
+    def real(x: Any) -> Any:
+        return ms.Tensor(np.float64(x)) if isinstance(x, float) else cast(x, ms.float64)
+
+    def mel(hertz: Any) -> Any:
+        ratio = ops.add(real(1.0), ops.div(real(ops.reshape(hertz, ())), real(700.0)))
+        return ops.mul(real(2595 / math.log(10)), ops.log(ratio))
+
+    first, last = mel(low), mel(high)
+    step = ops.div(ops.sub(last, first), real(ops.add(bins, two)))
+    corners = ops.add(ops.mul(real(run_time.counted(ops.add(bins, two))), step), first)
+    hertz = ops.sub(ops.exp(ops.mul(corners, real(math.log(10) / 2595))), real(1.0))
+    hertz = ops.mul(ops.mul(hertz, real(700.0)), real(ops.add(length, one)))
+    corners = cast(ops.floor(ops.div(hertz, real(rate))), ms.int64)
+    spectrum = ops.add(ops.floor_div(length, two), one)
+    corners = run_time.require([corners], ops.less(ops.amax(corners), spectrum))[0]
+    filters = run_time.counted(bins)
+    left, center, right = (
+        ops.expand_dims(ops.gather(corners, ops.add(filters, ms.Tensor(i, ms.int64)), 0), 0) for i in range(3)
+    )
+    at = ops.expand_dims(run_time.counted(spectrum), 1)
+    rising = ops.logical_and(ops.greater_equal(at, left), ops.less_equal(at, center))
+    up = ops.div(real(ops.sub(at, left)), real(ops.maximum(ops.sub(center, left), one)))
+    up = ops.where(ops.equal(left, center), real(1.0), up)
+    falling = ops.logical_and(ops.greater_equal(at, center), ops.less(at, right))
+    down = ops.div(real(ops.sub(right, at)), real(ops.maximum(ops.sub(right, center), one)))
+    return ops.where(falling, down, ops.where(rising, up, real(0.0)))

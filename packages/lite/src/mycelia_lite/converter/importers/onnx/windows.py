@@ -12,17 +12,21 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
+from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
+    as_tensor,
     cast,
     is_number,
     known_shape,
+    larger,
     operator,
     scalar,
     shape_of,
 )
-from mycelia_lite.converter.runtime_op import conv_transpose
+from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
+from mycelia_lite.converter.runtime_op import OPEN, at_run_time, conv_transpose
 
 _conv_op, _conv_input_grad, _max_pool_op, _max_pool_index, _avg_pool_op = map(
     find, ("conv", "conv_input_grad", "max_pool", "max_pool_index", "avg_pool")
@@ -65,6 +69,22 @@ def _pads(call: Call, x: Any, spans: tuple, strides: tuple) -> tuple[int, ...]:
     return (*less, *more) if mode == "SAME_UPPER" else (*more, *less)
 
 
+def _same_of_open(call: Call, x: Any, spans: tuple, strides: tuple, fill: float) -> Any:
+    """x with the SAME padding of open sizes around it, if there is any with this stride; else None."""
+    sizes = shape_of(x)[2:]
+    mode = call.get("auto_pad", "NOTSET")
+    if not mode.startswith("SAME") or max(strides) == 1 or all(map(is_number, sizes)):
+        return None
+    less, more = [], []
+    for n, span, stride in zip(sizes, spans, strides):
+        total = larger((n + (stride - 1)) // stride * stride + (span - stride) - n, 0)
+        less.append(total // 2)
+        more.append(total - total // 2)
+    begin, end = (less, more) if mode == "SAME_UPPER" else (more, less)
+    pads = as_tensor(value_of(objects([0, 0, *begin, 0, 0, *end])))
+    return run_time.pad(call, x, pads, cast(ms.Tensor(fill), x.dtype), None, "constant")
+
+
 def _spans(kernel: tuple, dilations: tuple) -> tuple[int, ...]:
     return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations))
 
@@ -81,7 +101,9 @@ def convolved(call, x, weight, bias=None):
     rank = _spatial(call, x)
     kernel = _kernel_of(call, weight)
     strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
-    pads = _pads(call, x, _spans(kernel, dilations), strides)
+    padded = _same_of_open(call, x, _spans(kernel, dilations), strides, 0.0)
+    pads = (0,) * (2 * rank) if padded is not None else _pads(call, x, _spans(kernel, dilations), strides)
+    x = x if padded is None else padded
     return _conv_op(x, weight, bias, stride=strides, pad=pads, dilation=dilations, group=call.get("group", 1))
 
 
@@ -94,7 +116,7 @@ def _conv_transpose(call, x, weight, bias=None):
     spans = _spans(kernel, dilations)
     mode = call.choice("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
     wanted = call.get("output_shape")
-    if wanted is None and rank == 2 and not all(map(is_number, shape_of(x)[2:])):
+    if wanted is None and rank <= 2 and not all(map(is_number, shape_of(x)[2:])):
         return _open_conv_transpose(call, x, weight, bias, mode, strides, dilations, spans, extra)
     sizes = known_shape(call, x, range(2, x.ndim))[2:]
     full = [(n - 1) * s + span + e for n, s, span, e in zip(sizes, strides, spans, extra)]
@@ -108,13 +130,24 @@ def _conv_transpose(call, x, weight, bias=None):
     else:
         call.get("pads")  # not used when the sizes of the result are given
         pads = _halved([max(n - w, 0) for n, w in zip(full, wanted)], mode)
-    if min(wanted) < 1 or any(p > s - 1 for p, s in zip(pads, (*spans, *spans))):
-        raise call.fail(f"pads {list(pads)} of a result of sizes {wanted}, beyond the kernel of span {spans}")
+    if min(wanted) < 1:
+        raise call.fail(f"pads {list(pads)} leave a result of sizes {wanted}")
+    pads, cut = _cut(pads, spans)
+    size = tuple(n + cut[d] + cut[rank + d] for d, n in enumerate(wanted))
     y = _conv_input_grad(
-        x, weight, size=tuple(wanted), stride=strides, pad=tuple(pads), dilation=dilations,
-        group=call.get("group", 1),
-    )  # fmt: skip
-    return y if bias is None else ops.add(y, along(bias, 1, x.ndim))
+        x, weight, size=size, stride=strides, pad=pads, dilation=dilations, group=call.get("group", 1)
+    )
+    y = y if bias is None else ops.add(y, along(bias, 1, x.ndim))
+    if not any(cut):
+        return y
+    call.fixed = True
+    return y[(slice(None),) * 2 + tuple(slice(c, c + n) for c, n in zip(cut, wanted))]
+
+
+def _cut(pads: Sequence[int], spans: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The pads of a transposed convolution that end within its kernel, and what more its result loses."""
+    inner = tuple(min(p, s - 1) for p, s in zip(pads, (*spans, *spans)))
+    return inner, tuple(p - i for p, i in zip(pads, inner))
 
 
 def _halved(total: Sequence[int], mode: str) -> tuple[int, ...]:
@@ -132,22 +165,44 @@ def _open_conv_transpose(call, x, weight, bias, mode, strides, dilations, spans,
         extra = [s - span + t for s, span, t in zip(strides, spans, total)]
     else:
         pads = _pads(call, x, spans, strides)
-    if any(p > s - 1 for p, s in zip(pads, (*spans, *spans))) or min(extra) < 0:
-        raise call.fail(f"pads {list(pads)} beyond the kernel of span {spans}")
+    if min(extra) < 0:
+        raise call.fail(f"a result that is shorter than its padding by {[-e for e in extra]}")
+    pads, cut = _cut(pads, spans)
+    row = len(spans) == 1  # an image of one row
+    if row:
+        x, weight = ops.expand_dims(x, 2), ops.expand_dims(weight, 2)
+        strides, dilations, extra = (1, *strides), (1, *dilations), (0, *extra)
+        pads = (0, pads[0], 0, pads[1])
     y = conv_transpose(
         x, weight, stride=tuple(strides), pad=tuple(pads), dilation=tuple(dilations), extra=tuple(extra),
         group=call.get("group", 1),
     )  # fmt: skip
-    return y if bias is None else ops.add(y, along(bias, 1, x.ndim))
+    y = y if bias is None else ops.add(y, along(bias, 1, 4))
+    if row:
+        shape = run_time.sizes(y)
+        shape = ops.gather(shape, ms.Tensor([0, 1, 3]), 0)
+        y = at_run_time("Reshape", (y, shape), [(y.dtype, (shape_of(y)[0], shape_of(y)[1], OPEN))])
+    if not any(cut):
+        return y
+    ends = [-c if c else np.iinfo(np.int64).max for c in cut[len(spans) :]]
+    axes = np.arange(2, y.ndim)
+    starts, ends, axes = (ms.Tensor(np.array(v)) for v in (cut[: len(spans)], ends, axes))
+    return run_time.slice_of(call, y, starts, ends, axes, None)
 
 
-def _window(call: Call, x: Any) -> dict[str, Any]:
+def _steps(call: Call, x: Any) -> tuple[tuple[int, ...], ...]:
+    """Kernel, strides and dilations of a pool."""
     rank = _spatial(call, x)
     kernel = tuple(call.need("kernel_shape"))
     if len(kernel) != rank:
         raise call.attribute("kernel_shape", f"there are {rank} spatial dimensions")
-    strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
-    pads = _pads(call, x, _spans(kernel, dilations), strides)
+    return kernel, _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
+
+
+def _window(call: Call, x: Any, padded: bool = False) -> dict[str, Any]:
+    """The windows of a pool; `padded`: x has its padding already."""
+    kernel, strides, dilations = _steps(call, x)
+    pads = (0,) * (2 * len(kernel)) if padded else _pads(call, x, _spans(kernel, dilations), strides)
     ceil = bool(call.get("ceil_mode", 0)) and call.get("auto_pad", "NOTSET") == "NOTSET"
     return dict(kernel=kernel, stride=strides, pad=pads, dilation=dilations, ceil=ceil)
 
@@ -155,8 +210,12 @@ def _window(call: Call, x: Any) -> dict[str, Any]:
 @operator("MaxPool")
 def _max_pool(call, x):
     call.choice("storage_order", 0, (0, 1))
-    how = _window(call, x)
     dtype = x.dtype
+    kernel, strides, dilations = _steps(call, x)
+    lowest = -math.inf if dtype.is_floating else np.iinfo(dtype.np).min
+    padded = _same_of_open(call, x, _spans(kernel, dilations), strides, lowest)
+    how = _window(call, x, padded is not None)
+    x = x if padded is None else padded
     if not dtype.is_floating:  # padding is minus infinity; these types are exact in float32
         if np.dtype(dtype.np).itemsize > 2:
             raise call.fail(
@@ -245,7 +304,7 @@ def _blocks(call: Call, x: Any) -> tuple[int, tuple[int, ...]]:
     size = call.need("blocksize")
     if x.ndim != 4:
         raise call.fail(f"an input of {x.ndim} axes, 4 are needed")
-    return size, known_shape(call, x, (1, 2, 3))
+    return size, known_shape(call, x, (1,))
 
 
 @operator("DepthToSpace")
@@ -261,7 +320,7 @@ def _depth_to_space(call, x):
 @operator("SpaceToDepth")
 def _space_to_depth(call, x):
     b, (n, c, h, w) = _blocks(call, x)
-    if h % b or w % b:
+    if any(is_number(n) and n % b for n in (h, w)):
         raise call.attribute("blocksize", f"the image has {h} times {w} pixels")
     turned = ops.transpose(ops.reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
     return ops.reshape(turned, (n, c * b * b, h // b, w // b))
