@@ -12,24 +12,29 @@ OPEN = -1  # a size that shows when the model runs
 
 
 @op(name="file_operator", outputs=None, dynamic=True, nondiff=True, only_in=RUNTIME)
-def file_operator(inputs: "tensors", *, kind: "any", fields: "any", types: "any"):
+def file_operator(inputs: "tensors", *, kind: "any", fields: "any", types: "any", unlike: "str" = ""):
     """The operator `kind` of MindSpore Lite on inputs in the order of the file.
 
     `fields`: its attributes, (name, value) each; `types` of its results have -1 for what is not known.
+    `unlike`: those with other texts are others, though all else is equal.
     """
 
 
 @file_operator.infer
-def file_operator(inputs, *, kind, fields, types):
+def file_operator(inputs, *, kind, fields, types, unlike=""):
     return types
 
 
 def at_run_time(
-    kind: str, inputs: Sequence[Any], types: Sequence[tuple[Any, Sequence[int]]], **fields: Any
+    kind: str,
+    inputs: Sequence[Any],
+    types: Sequence[tuple[Any, Sequence[int]]],
+    unlike: str = "",
+    **fields: Any,
 ) -> Any:
     """The results of an operator of the file, each a new tensor of (dtype, sizes); one alone if it is one.
 
-    Sizes that are no numbers become open: the runtime finds them.
+    Sizes that are no numbers become open: the runtime finds them. `unlike`: see `file_operator`.
     """
     described = tuple(
         TensorType(dtype, tuple(n if type(n) is int else OPEN for n in shape)) for dtype, shape in types
@@ -37,7 +42,8 @@ def at_run_time(
     trace = active()
     if trace is not None and all(t.traced is None for t in inputs):  # constants alone would be computed here
         inputs = [trace.tensor(trace.constant(t)) for t in inputs]
-    made = file_operator(tuple(inputs), kind=kind, fields=tuple(sorted(fields.items())), types=described)
+    named = tuple(sorted(fields.items()))
+    made = file_operator(tuple(inputs), kind=kind, fields=named, types=described, unlike=unlike)
     return made[0] if len(made) == 1 else made
 
 

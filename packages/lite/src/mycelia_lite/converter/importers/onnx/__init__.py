@@ -19,6 +19,7 @@ from mycelia_lite.converter.importers.onnx import (
     activations,
     arrays,
     attention,
+    chance,
     control,
     elementwise,
     indices,
@@ -44,8 +45,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, attention, elementwise, indices, losses, microsoft, norms, products, quantized,
-    recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
+    activations, arrays, attention, chance, elementwise, indices, losses, microsoft, norms, products,
+    quantized, recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
 )  # fmt: skip
 
 #: Versions from which operators are imported that were others before.

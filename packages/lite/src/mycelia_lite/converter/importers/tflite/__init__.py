@@ -23,6 +23,7 @@ from mycelia_lite.converter.importers.tflite import (
     activations,
     arrays,
     blocks,
+    chance,
     detection,
     elementwise,
     graphs,
@@ -32,8 +33,10 @@ from mycelia_lite.converter.importers.tflite import (
     recurrent,
     reductions,
     resize,
+    selection,
     shapes,
     spectra,
+    volumes,
     windows,
 )
 from mycelia_lite.converter.importers.tflite.calls import OPERATORS, Call, as_tensor
@@ -42,8 +45,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, blocks, detection, elementwise, graphs, indices, products, quantized, recurrent,
-    reductions, resize, shapes, spectra, windows,
+    activations, arrays, blocks, chance, detection, elementwise, graphs, indices, products, quantized,
+    recurrent, reductions, resize, selection, shapes, spectra, volumes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 

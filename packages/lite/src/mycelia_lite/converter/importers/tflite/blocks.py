@@ -97,3 +97,23 @@ def _batch_to_space(call, x, block, crops):
     if min(size[1:]) < 0:
         raise call.fail(f"crops {rows.tolist()} of {list(shape_of(x))}")
     return cut(x, begin, [1] * rank, size)
+
+
+@operator("DILATE")
+def _dilate(call, x, steps, fill):
+    """x with its elements `steps` apart along each axis, and `fill` between them."""
+    steps, shape = integers(call, steps, "dilations"), list(known_shape(call, x))
+    if len(steps) != len(shape) or min(steps, default=1) < 1:
+        raise call.fail(f"dilations {steps} of {shape}")
+    value = need_known(call, fill, "padding_value").reshape(()).item()
+    for axis, step in enumerate(steps):
+        n = shape[axis]
+        if step == 1 or n < 2:
+            continue
+        wide = ops.expand_dims(x, axis + 1)
+        behind = [0] * (2 * (wide.ndim - axis - 2)) + [0, step - 1]
+        wide = ops.pad(wide, behind, "constant", value)
+        joined = ops.reshape(wide, (*shape[:axis], n * step, *shape[axis + 1 :]))
+        shape[axis] = (n - 1) * step + 1
+        x = joined[(slice(None),) * axis + (slice(0, shape[axis]),)]
+    return x

@@ -25,7 +25,7 @@ def _images(call: Call, *values: Any) -> None:
             raise call.fail(f"a tensor of {len(shape_of(value))} axes, 4 are needed")
 
 
-def _positive(call: Call, table: str, *names: str) -> tuple[int, ...]:
+def positive(call: Call, table: str, *names: str) -> tuple[int, ...]:
     values = tuple(call.get(table, name) for name in names)
     for name, value in zip(names, values):
         if value < 1:
@@ -61,8 +61,8 @@ def same_pads(
 
 def _convolved(call: Call, table: str, x: Any, weight: Any, bias: Any, group: int) -> Any:
     """`weight` [O, I / group, h, w]."""
-    strides = _positive(call, table, "stride_h", "stride_w")
-    dilations = _positive(call, table, "dilation_h_factor", "dilation_w_factor")
+    strides = positive(call, table, "stride_h", "stride_w")
+    dilations = positive(call, table, "dilation_h_factor", "dilation_w_factor")
     spans = [(k - 1) * d + 1 for k, d in zip(known_shape(call, weight)[2:], dilations)]
     pads = _pads(call, table, x, spans, strides)
     call.get(table, "quantized_bias_type") if table == "Conv2DOptions" else None
@@ -98,7 +98,7 @@ def _transpose_conv(call, size, weight, x, bias=None):
     """Weights are [O, h, w, I]; the sizes of the result are an input."""
     table = "TransposeConvOptions"
     _images(call, x, weight)
-    strides = _positive(call, table, "stride_h", "stride_w")
+    strides = positive(call, table, "stride_h", "stride_w")
     call.get(table, "quantized_bias_type")
     wanted = need_known(call, size, "output_shape").reshape(-1).tolist()
     if len(wanted) != 4 or wanted[3] != shape_of(weight)[0] or min(wanted) < 1:
@@ -114,6 +114,19 @@ def _transposed(
     sizes, kernel = known_shape(call, x, (1, 2, 3))[1:3], known_shape(call, weight)[1:3]
     if known_shape(call, x, (3,))[3] != known_shape(call, weight)[3]:
         raise call.fail(f"weights {list(shape_of(weight))} for images {list(shape_of(x))}")
+    turned = ops.transpose(weight, (3, 0, 1, 2))
+    y = _conv_input_grad(
+        to_first(x), turned, size=tuple(size), stride=tuple(strides),
+        pad=transposed_pads(call, sizes, kernel, strides, size, same), dilation=(1, 1), group=1,
+    )  # fmt: skip
+    return to_last(y)
+
+
+def transposed_pads(
+    call: Call, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], size: Sequence[int],
+    same: bool,
+) -> tuple[int, ...]:  # fmt: skip
+    """The pads, begins, then ends, of a transposed convolution of `sizes` positions that makes `size`."""
     begin, end = [], []
     for n, k, stride, out in zip(sizes, kernel, strides, size):
         covered = (n - 1) * stride + k
@@ -122,12 +135,7 @@ def _transposed(
             raise call.fail(f"a result of {out} positions, which {n} windows do not make")
         begin.append(max(covered - out, 0) // 2 if same else 0)
         end.append(max(covered - out - begin[-1], 0))
-    turned = ops.transpose(weight, (3, 0, 1, 2))
-    y = _conv_input_grad(
-        to_first(x), turned, size=tuple(size), stride=tuple(strides), pad=(*begin, *end), dilation=(1, 1),
-        group=1,
-    )  # fmt: skip
-    return to_last(y)
+    return (*begin, *end)
 
 
 @operator("CUSTOM.Convolution2DTransposeBias")
@@ -147,8 +155,8 @@ def _transpose_conv_of_mediapipe(call, x, weight, bias):
 def _window(call: Call, x: Any) -> dict[str, Any]:
     table = "Pool2DOptions"
     _images(call, x)
-    kernel = _positive(call, table, "filter_height", "filter_width")
-    strides = _positive(call, table, "stride_h", "stride_w")
+    kernel = positive(call, table, "filter_height", "filter_width")
+    strides = positive(call, table, "stride_h", "stride_w")
     pads = _pads(call, table, x, kernel, strides)
     return dict(kernel=kernel, stride=strides, pad=pads, ceil=False)
 
