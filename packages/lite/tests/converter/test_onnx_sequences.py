@@ -9,7 +9,7 @@ import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError, convert
 from mycelia_lite.format import read
 
-from .onnx_models import graph, model, node, write
+from .onnx_models import converted, graph, model, node, write
 
 X = np.arange(12, dtype=np.float32).reshape(2, 6)
 
@@ -148,16 +148,84 @@ def test_what_is_refused_is_told(name, tmp_path):
         answer(tmp_path, nodes, weights, inputs, outputs=outputs)
 
 
-def test_a_sequence_that_a_loop_carries_is_refused(tmp_path):
-    body = graph(
-        [node("SequenceInsert", "s i", "t"), node("Identity", "go", "on")],
-        {"i": ("int64", ()), "go": ("bool", ()), "s": ("float32", ())},
-        "on t",
+def loop_body(nodes, outputs="on v2 t"):
+    """A run: its number `i`, a value `v` and a sequence `s`."""
+    nodes = [node("Identity", "go", "on"), node("Add", "v x", "v2"), *nodes]
+    inputs = {"i": ("int64", ()), "go": ("bool", ()), "v": ("float32", None), "s": ("float32", None)}
+    return graph(nodes, inputs, outputs)
+
+
+APPENDS = {
+    "one": ([node("SequenceInsert", "s v2", "t")], lambda v: [v]),
+    "two": (
+        [node("SequenceInsert", "s v2", "u"), node("Neg", "v2", "n"), node("SequenceInsert", "u n", "t")],
+        lambda v: [v, -v],
+    ),
+}
+
+
+@pytest.mark.parametrize("appends", APPENDS)
+@pytest.mark.parametrize("front", [0, 2])
+def test_a_loop_appends_to_a_sequence(tmp_path, appends, front):
+    nodes, each = APPENDS[appends]
+    start = (
+        node("SequenceConstruct", " ".join(["x"] * front), "a") if front else node("SequenceEmpty", "", "a")
     )
     nodes = [
-        node("SequenceConstruct", "x", "a"),
-        node("Loop", "n - a", "b", body=body),
+        start, node("Loop", "n - x a", "last b", body=loop_body(nodes)),
+        node("ConcatFromSequence", "b", "stacked", axis=1, new_axis=1),
+        node("ConcatFromSequence", "b", "joined", axis=-1), node("SequenceLength", "b", "count"),
+        node("SequenceAt", "b at", "one"),
+    ]  # fmt: skip
+    inputs = {"x": ("float32", ("h", 3)), "n": ("int64", ()), "at": ("int64", ())}
+    run = converted(tmp_path, model(nodes, inputs, "last stacked joined count one"))
+    for rows, n, at in ((2, 4, -1), (5, 1, 0), (2, 3, 2 - front)):
+        x = np.random.default_rng(n).normal(size=(rows, 3)).astype(np.float32)
+        expected = [x] * front + [part for k in range(n) for part in each(x * np.float32(k + 2))]
+        last, stacked, joined, count, one = run(x, np.array(n), np.array(at))
+        np.testing.assert_allclose(last, x * (n + 1), rtol=1e-5)
+        np.testing.assert_allclose(stacked, np.stack(expected, 1), rtol=1e-5)
+        np.testing.assert_allclose(joined, np.concatenate(expected, -1), rtol=1e-5)
+        assert count == len(expected)
+        np.testing.assert_allclose(one, expected[at], rtol=1e-5)
+
+
+def test_a_loop_reads_a_sequence(tmp_path):
+    body = loop_body(
+        [node("SequenceAt", "s i", "part"), node("Add", "v part", "v3"), node("Identity", "s", "t")],
+        "on v3 t",
+    )
+    nodes = [
+        node("Neg", "x", "y"), node("SequenceConstruct", "x y x", "a"),
+        node("Loop", "n - x a", "last b", body=body), node("SequenceLength", "b", "count"),
+    ]  # fmt: skip
+    run = converted(tmp_path, model(nodes, {"x": ("float32", (2, 3)), "n": ("int64", ())}, "last count"))
+    x = np.ones((2, 3), np.float32)
+    for n, factor in ((1, 2), (2, 1), (3, 2)):
+        last, count = run(x, np.array(n))
+        assert (last == factor).all() and count == 3
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [
+        ([node("SequenceInsert", "s i", "t")], "in one sequence"),
+        ([node("SequenceInsert", "s v2 zero", "t")], "otherwise than by appending"),
+        ([node("SequenceErase", "s", "t")], "otherwise than by appending"),
+        (
+            [node("SequenceInsert", "s v2", "t"), node("SequenceLength", "s", "c")],
+            "reads a sequence to which it appends",
+        ),
+        (
+            [node("SequenceInsert", "s v2", "t"), node("SequenceLength", "t", "c")],
+            "a sequence to which a run of a loop has appended",
+        ),
+    ],
+)
+def test_other_uses_of_a_sequence_in_a_loop_are_refused(tmp_path, nodes, reason):
+    nodes = [
+        node("SequenceConstruct", "x", "a"), node("Loop", "n - x a", "last b", body=loop_body(nodes)),
         node("SequenceLength", "b", "y"),
-    ]
-    with pytest.raises(ConversionError, match=r"\(Loop\).*a sequence of tensors where a tensor is needed"):
-        answer(tmp_path, nodes, {"n": number(3)})
+    ]  # fmt: skip
+    with pytest.raises(ConversionError, match=reason):
+        answer(tmp_path, nodes, {"n": number(3), "zero": number(0)})

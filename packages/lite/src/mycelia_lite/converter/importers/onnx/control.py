@@ -12,9 +12,12 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.capture.trace import Trace
+from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.importers import regions
+from mycelia_lite.converter.importers.onnx import sequences
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
+    TensorList,
     as_tensor,
     cast,
     is_number,
@@ -78,23 +81,43 @@ def _assumed(call: Call, condition: Any, graphs: Sequence[Any], around: Surround
 
 
 def loop(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
-    """A Loop: carried values, then rows of every run."""
+    """A Loop: carried values, then rows of every run. Of sequences it carries what each run appends."""
     inputs = [*inputs, None, None][: max(len(inputs), 2)]
     most = ms.Tensor(_ENDLESS, ms.int64) if inputs[0] is None else ops.reshape(as_tensor(inputs[0]), ())
     going = ms.Tensor(True) if inputs[1] is None else ops.reshape(as_tensor(inputs[1]), ())
-    values = [as_tensor(v) for v in inputs[2:]]
+    given = inputs[2:]
+    lists = {i: v for i, v in enumerate(given) if isinstance(v, TensorList)}
+    values = [as_tensor(v) for i, v in enumerate(given) if i not in lists]
     body = call.need("body")
     names = [i.name for i in body.input]
-    if len(names) != len(values) + 2 or len(body.output) < len(values) + 1:
+    if len(names) != len(given) + 2 or len(body.output) < len(given) + 1:
         raise call.fail(
-            f"its body has {len(names)} inputs and {len(body.output)} outputs for {len(values)} values"
+            f"its body has {len(names)} inputs and {len(body.output)} outputs for {len(given)} values"
         )
+    added: dict[int, int] = {}  # how many tensors a run appends to each sequence
 
     def step(region: Trace, number: Any, going: Any, values: list[Any]) -> list[Any]:
-        found = around.inside(body, region, dict(zip(names, (number, going, *values))))
-        return [ops.reshape(as_tensor(found[0]), ()), *map(as_tensor, found[1:])]
+        entering = {i: sequences.carried(call, v) for i, v in lists.items()}
+        tensors = iter(values)
+        arguments = [entering[i] if i in entering else next(tensors) for i in range(len(given))]
+        found = around.inside(body, region, dict(zip(names, (number, going, *arguments))))
+        if obstacles.hide(found):
+            return [obstacles.UNKNOWN] * len(found)
+        left, rows = found[1 : len(given) + 1], found[len(given) + 1 :]
+        more = {i: sequences.appended(call, v, left[i]) for i, v in entering.items()}
+        added.update({i: len(v) for i, v in more.items()})
+        kept = [as_tensor(v) for i, v in enumerate(left) if i not in lists]
+        rows = [*map(as_tensor, rows), *(as_tensor(v) for part in more.values() for v in part)]
+        return [ops.reshape(as_tensor(found[0]), ()), *kept, *rows]
 
-    return regions.counted_loop(call, around.trace, cast(most, ms.int64), going, values, step)
+    made = list(regions.counted_loop(call, around.trace, cast(most, ms.int64), going, values, step))
+    if not lists or obstacles.hide(made):
+        return made
+    left, rows = iter(made[: len(values)]), made[len(values) :]
+    plain = len(rows) - sum(added.values())
+    behind = iter(rows[plain:])
+    ends = {i: sequences.grown(call, v, [next(behind) for _ in range(added[i])]) for i, v in lists.items()}
+    return [*(ends[i] if i in ends else next(left) for i in range(len(given))), *rows[:plain]]
 
 
 def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
