@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mycelia_lite.converter import ConversionError
+
 from .onnx_files import answers, close
 
 
@@ -169,3 +171,62 @@ def test_a_dynamically_quantized_lstm_rounds_data_and_states_to_8_bits(tmp_path,
         close(found[0][:, d], y[::-1] if d else y, 1e-5)
         close(found[1][d], h, 1e-5)
         close(found[2][d], c, 1e-5)
+
+
+def of_8_bits(*shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
+
+
+def real(q, scale, zero):
+    return (q.astype(np.float32) - zero) * np.float32(scale)
+
+
+def in_steps(y, scale, zero):
+    return np.clip(np.rint(y / np.float32(scale)) + zero, 0, 255)
+
+
+A, ZERO = (np.float32(0.02), np.uint8(120)), np.uint8(0)
+
+
+def near(found, wanted):
+    """Equal to one step, and not all at an end."""
+    assert found.dtype == np.uint8 and found.shape == wanted.shape and np.ptp(wanted) > 20
+    assert np.abs(found.astype(int) - wanted).max() <= 1
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+def test_quantized_gemm(tmp_path, turned):
+    a, b = of_8_bits(3, 5), of_8_bits(5, 4, seed=1)
+    c = np.array([300, -900, 0, 50], np.int32)
+    b_scale, b_zero = np.array([0.01, 0.02, 0.03, 0.01], np.float32), np.array([100, 110, 130, 128], np.uint8)
+    product = 0.5 * (real(a, *A) @ real(b, b_scale, b_zero) + c * A[0] * b_scale)
+    given = [a.T.copy() if turned else a, *A, b.T.copy() if turned else b, b_scale, b_zero, c]
+    how = dict(constants=range(1, 7), alpha=0.5, transA=turned, transB=turned, **MICROSOFT)
+    close(answers(tmp_path, "QGemm", given, **how)[0], product.astype(np.float32), 1e-4)
+    y = answers(tmp_path, "QGemm", [*given, np.float32(0.05), np.uint8(90)], **how)[0]
+    near(y, in_steps(product, 0.05, 90))
+
+
+def test_quantized_softmax_means_and_parts_side_by_side(tmp_path):
+    x, y = of_8_bits(2, 4, 3, 6), of_8_bits(2, 4, 3, 2, seed=1)
+    small, wide = (np.float32(1 / 256), ZERO), real(x, *A)
+    e = np.exp(wide - wide.max(1, keepdims=True))
+    found = answers(tmp_path, "QLinearSoftmax", [x, *A, *small], axis=1, **MICROSOFT)[0]
+    near(found, in_steps(e / e.sum(1, keepdims=True), *small))
+    found = answers(
+        tmp_path, "QLinearGlobalAveragePool", [x, *A, np.float32(0.005), ZERO + 100], **MICROSOFT
+    )[0]
+    near(found, in_steps(wide.mean((2, 3), keepdims=True), 0.005, 100))
+    given = [x, *A, np.float32(0.01), ZERO + 100]
+    found = answers(tmp_path, "QLinearAveragePool", given, kernel_shape=[3, 2], strides=[1, 2], **MICROSOFT)[
+        0
+    ]
+    near(found, in_steps(wide.reshape(2, 4, 3, 3, 2).mean((2, 4))[:, :, None], 0.01, 100))
+    given = [np.float32(0.03), ZERO + 128, x, *A, y, np.float32(0.01), ZERO + 50]
+    found = answers(tmp_path, "QLinearConcat", given, constants=(0, 1, 3, 4, 6, 7), axis=3, **MICROSOFT)[0]
+    near(found, in_steps(np.concatenate([wide, real(y, 0.01, 50)], 3), 0.03, 128))
+
+
+def test_a_scale_that_is_infinite_is_refused(tmp_path):
+    with pytest.raises(ConversionError, match=r"'it' \(QuantizeLinear\): its scale is not finite"):
+        answers(tmp_path, "QuantizeLinear", [draw(3), np.float32(np.inf), np.int8(0)], constants=(1, 2))

@@ -7,9 +7,11 @@ from typing import Any
 import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.importers.onnx.calls import (
+    OPERATORS,
     cast,
     known,
     operator,
+    positive_axis,
     scalar,
     shape_of,
 )
@@ -124,6 +126,50 @@ def _quantized_unary(call, x, x_scale, x_zero, y_scale, y_zero=None):
     else:
         y = ops.where(wide < 0, ops.mul(wide, scalar(call.get("alpha", 0.01), wide)), wide)
     return _quantized(y, y_scale, y_zero, x.dtype)
+
+
+@_own("QGemm")
+def _quantized_gemm(call, a, a_scale, a_zero, b, b_scale, b_zero, c=None, y_scale=None, y_zero=None):
+    """alpha (a b + c), c in steps of the product; without a scale of the result numbers."""
+    if a.ndim != 2 or b.ndim != 2:
+        raise call.fail(f"a and b must have 2 axes, but have {a.ndim} and {b.ndim}")
+    turned = call.get("transA", 0), call.get("transB", 0)
+    if turned[1] and len(shape_of(b_zero)) == 1 and shape_of(b_zero) != (1,):
+        b = ops.sub(cast(b, ms.int32), ops.expand_dims(cast(b_zero, ms.int32), 1))
+        b_zero = None
+    a, b = (ops.transpose(v, (1, 0)) if turn else v for v, turn in zip((a, b), turned))
+    sums = integer_product(call, a, b, a_zero, b_zero)
+    sums = sums if c is None else ops.add(sums, cast(c, ms.int32))
+    factor = ops.mul(ops.mul(a_scale, b_scale), scalar(call.get("alpha", 1.0), a_scale))
+    if y_scale is None:
+        return ops.mul(cast(sums, ms.float32), factor)
+    y = ops.mul(cast(sums, ms.float32), ops.div(factor, ops.reshape(y_scale, ())))
+    return rounded(y, None if y_zero is None else ops.reshape(y_zero, ()), a.dtype)
+
+
+@_own("QLinearSoftmax")
+def _quantized_softmax(call, x, x_scale, x_zero, y_scale, y_zero=None):
+    axis = positive_axis(call, call.get("axis", -1), x.ndim)
+    if call.get("opset", 13) < 13 and axis != x.ndim - 1:
+        raise call.attribute("opset", "before 13 the softmax is imported along the last axis")
+    return _quantized(ops.softmax(_float(x, x_scale, x_zero), axis), y_scale, y_zero, x.dtype)
+
+
+@_own("QLinearGlobalAveragePool", "QLinearAveragePool")
+def _quantized_mean(call, x, x_scale, x_zero, y_scale, y_zero=None):
+    if call.get("channels_last", 0):
+        raise call.attribute("channels_last", "channels behind the batch are imported")
+    mean = OPERATORS[call.kind.rpartition(".")[2].removeprefix("QLinear")].function
+    return _quantized(mean(call, _float(x, x_scale, x_zero)), y_scale, y_zero, x.dtype)
+
+
+@_own("QLinearConcat")
+def _quantized_concat(call, y_scale, y_zero, *parts):
+    if not parts or len(parts) % 3:
+        raise call.fail(f"{len(parts)} inputs, three for each part are needed")
+    wide = [_float(*parts[i : i + 3]) for i in range(0, len(parts), 3)]
+    axis = positive_axis(call, call.need("axis"), wide[0].ndim)
+    return _quantized(ops.concat(wide, axis), y_scale, y_zero, y_zero.dtype)
 
 
 def _float(x: Any, scale: Any, zero: Any) -> Any:

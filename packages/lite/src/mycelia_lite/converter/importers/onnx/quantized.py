@@ -63,6 +63,11 @@ def _quantize(call, x, scale, zero=None):
     dtype = zero.dtype if zero is not None else dtype_of(number, "the result") if number else ms.uint8
     if dtype.is_floating:
         raise call.fail(f"a quantized form of type {dtype}")
+    if (scales := known(scale)) is not None and not np.isfinite(scales).all():
+        raise call.fail(
+            "its scale is not finite, so that all of its results are none: a tool has measured a mask of "
+            "minus infinity; leave this node out when the model is quantized"
+        )
     y = ops.div(cast(x, scale.dtype), _spread(call, x, scale))
     return rounded(y, None if zero is None else _spread(call, x, zero), dtype)
 
