@@ -13,7 +13,7 @@ pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
 
 import grpc
 
-from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.online.channel import CLIENT, PROTOCOL, RANK, SERVICE
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -14,9 +14,9 @@ pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
 
 import grpc
 
-from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages.values import from_messages
 from mycelia.debug.online.channel import SERVICE, joined
-from mycelia.debug.online.values import from_messages
 
 TRAINING = """
 import numpy as np

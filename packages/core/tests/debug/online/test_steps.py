@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("google.protobuf")
 
 import mycelia as ms
+from mycelia.debug.messages.values import CHUNK, from_messages, to_messages
 from mycelia.debug.online.steps import Steps
-from mycelia.debug.online.values import CHUNK, from_messages, to_messages
 from mycelia.engine import observing
 from mycelia.engine.ops.define import find
 

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia.debug.dump import files
+from mycelia.debug.messages import graphs
+from mycelia.debug.messages.graphs import Call
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.base.wire import field
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
 from mycelia.engine.tensors.tensor import Tensor
-
-#: An eager call: the operator, its inputs and its outputs, of which the types are told.
-Call = tuple[Operator, Sequence[Tensor | None], Sequence[Tensor]]
 
 
 def write_graph(root: str, of: Watched) -> None:
@@ -25,8 +24,6 @@ def write_graph(root: str, of: Watched) -> None:
 
     Errors: OSError.
     """
-    from mycelia.debug.online import graphs
-
     assert of.graph is not None
     for folder in ("graphs", "execution_order"):
         os.makedirs(os.path.join(root, folder), exist_ok=True)
@@ -42,8 +39,6 @@ def write_calls(root: str, number: int, calls: list[Call]) -> None:
 
     Errors: OSError.
     """
-    from mycelia.debug.online import graphs
-
     os.makedirs(os.path.join(root, "graphs"), exist_ok=True)
     lines = [f"# IR entry: @eager{number}", f"subgraph @eager{number}() {{"]
     for place, (operator, inputs, outputs) in enumerate(calls):

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.engine.base import config, errors
 
 SERVICE = "debugger.EventListener"

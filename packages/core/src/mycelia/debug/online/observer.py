@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.debug.online import debugger_pb2 as messages
-from mycelia.debug.online import graphs, questions, watchpoints
+from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages import graphs
+from mycelia.debug.messages.values import NUMBERS, to_messages
+from mycelia.debug.online import questions, watchpoints
 from mycelia.debug.online.channel import Channel, Lost, chunks
 from mycelia.debug.online.steps import Steps
-from mycelia.debug.online.values import NUMBERS, to_messages
 from mycelia.debug.statistics import array_of, statistics
 from mycelia.engine.base import config, log
 from mycelia.engine.observing import NOTHING, VALUES, Observer, Operator, Run, unwatch

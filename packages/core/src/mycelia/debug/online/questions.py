@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.debug.online import debugger_pb2 as messages
-from mycelia.debug.online.graphs import Call, graph_name
+from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages.graphs import Call, graph_name
+from mycelia.debug.messages.values import to_messages
 from mycelia.debug.online.steps import GraphValues, Step
-from mycelia.debug.online.values import to_messages
 from mycelia.debug.operators import rerun, script_of
 from mycelia.debug.reading.folders import nonfinite
 from mycelia.debug.reading.ir import SourceLine

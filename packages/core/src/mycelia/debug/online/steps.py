@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mycelia.debug.online.graphs import Call
+from mycelia.debug.messages.graphs import Call
 from mycelia.engine.observing import Operator
 from mycelia.engine.tensors.tensor import Tensor
 

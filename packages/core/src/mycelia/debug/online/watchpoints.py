@@ -18,8 +18,8 @@ from mycelia.debug.conditions import (
     Memory,
     check,
 )
-from mycelia.debug.online import debugger_pb2 as messages
-from mycelia.debug.online.graphs import graph_name
+from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages.graphs import graph_name
 from mycelia.debug.online.steps import Steps
 from mycelia.debug.statistics import array_of
 from mycelia.engine.base import errors

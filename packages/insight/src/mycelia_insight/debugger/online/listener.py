@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages.values import from_messages
 from mycelia.debug.online.channel import (
     CLIENT,
     MOST_BYTES,
@@ -20,7 +21,6 @@ from mycelia.debug.online.channel import (
     TOKEN,
     joined,
 )
-from mycelia.debug.online.values import from_messages
 from mycelia_insight.debugger.online.training import Training
 
 _log = logging.getLogger(__name__)

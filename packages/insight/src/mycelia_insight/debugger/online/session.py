@@ -14,8 +14,8 @@ import numpy as np
 
 from mycelia.debug import Statistics, statistics
 from mycelia.debug.conditions import Condition
-from mycelia.debug.online import debugger_pb2 as messages
-from mycelia.debug.online.values import from_messages
+from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages.values import from_messages
 from mycelia.debug.online.watchpoints import number_of
 from mycelia.debug.reading.ir import SourceLine
 from mycelia.debug.reading.nonfinite import NonFinite

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.debug.online import debugger_pb2 as messages
+from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia_insight.debugger.wrong import Wrong
 
 PENDING, RECEIVED, WAITING, SENDING, RUNNING = "pending", "receive_graph", "waiting", "sending", "running"

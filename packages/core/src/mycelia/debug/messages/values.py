@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mycelia.debug.online.debugger_pb2 import TensorProto
+from mycelia.debug.messages.debugger_pb2 import TensorProto
 
 CHUNK = 1 << 20  # bytes of content in a message
 NUMBERS = {

@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mycelia.debug.online.debugger_pb2 import (
+from mycelia.debug.messages.debugger_pb2 import (
     GraphProto,
     InputProto,
     NodeProto,
@@ -14,7 +14,7 @@ from mycelia.debug.online.debugger_pb2 import (
     ParameterProto,
     TypeProto,
 )
-from mycelia.debug.online.values import NUMBERS
+from mycelia.debug.messages.values import NUMBERS
 from mycelia.engine.base.dtypes import bfloat16
 from mycelia.engine.ir.graph import Graph, Value
 from mycelia.engine.observing import Operator

@@ -1,0 +1,1 @@
+"""What the debugger's service and dumps call graphs and tensors by: MindSpore's messages."""
