@@ -17,8 +17,9 @@ from rich.console import Console
 
 import mycelia as ms
 from mycelia import debug, nn
+from mycelia.debug.slices import indices
 from mycelia.debug.text.commands import COMMANDS, run_line, split
-from mycelia.debug.text.place import Place, indices
+from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, visible
 from mycelia.debug.text.shell import choices
 from mycelia.debug.text.source import DumpSource

@@ -77,6 +77,39 @@ def ask(client, path, body=None, code=None):
     return answer.json()
 
 
+@pytest.fixture
+def relu(client, session) -> str:
+    """The name of the ReLU of the network, in the step whose data have a NaN."""
+    ask(client, f"{session}/control", {"mode": "reset", "steps": 3})
+    found = ask(client, f"{session}/search?name=ReLU-op&node_category=activation")["nodes"]
+    return next(leaves(found))["name"]
+
+
+def test_an_operator_of_a_dump_runs_again_on_other_inputs(client, session, relu):
+    (again,) = ask(client, f"{session}/rerun-operator", {"name": relu, "edits": []})["outputs"]
+    assert again["different"] == 0 and again["value"] == again["recorded"]
+    assert again["value"][0] == ["NaN"] * 4 and again["statistics"]["nan_count"] == 4
+    edit = {"slot": 0, "index": "[0, 1:3]", "value": [[-1, "Infinity"]]}
+    (again,) = ask(client, f"{session}/rerun-operator", {"name": relu, "edits": [edit]})["outputs"]
+    assert again["value"][0] == ["NaN", 0, "Infinity", "NaN"] and again["different"] == 2
+    wrong_edits = ({"slot": 9, "value": 1}, {"slot": 0, "value": "x"}, {"slot": 0},
+                   {"slot": 0, "index": 3, "value": 1}, {"slot": 0, "index": "[9]", "value": 1})  # fmt: skip
+    for wrong in ("x", [1], *([edit] for edit in wrong_edits)):
+        told = ask(client, f"{session}/rerun-operator", {"name": relu, "edits": wrong}, code="5054B081")
+        assert "Traceback" not in told["error_msg"]
+    weight = next(leaves(ask(client, f"{session}/search?name=fc1.weight")["nodes"]))["name"]
+    ask(client, f"{session}/rerun-operator", {"name": weight, "edits": []}, code="5054B081")
+    told = ask(client, f"{session}/edit-tensor", {"name": weight, "value": 1}, code="5054B081")
+    assert "does not train" in told["error_msg"]
+
+
+def test_an_operator_of_a_dump_leaves_as_a_script(client, session, relu, tmp_path):
+    (tmp_path / "one.py").write_bytes(client.get(f"{session}/operator-script?name={relu}").body)
+    ran = subprocess.run([sys.executable, tmp_path / "one.py"], capture_output=True, text=True)
+    assert ran.returncode == 0 and "as recorded" in ran.stdout, ran.stderr
+    assert "not as recorded" not in ran.stdout and "in iteration 2" in (tmp_path / "one.py").read_text()
+
+
 def leaves(nodes):
     for node in nodes:
         yield from leaves(node["nodes"]) if node["nodes"] else [node]

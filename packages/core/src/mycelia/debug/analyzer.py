@@ -8,7 +8,7 @@ import csv
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from mycelia.debug.conditions import Hit, condition, error_texts
 from mycelia.debug.reading.folders import Dump, Record, short_name
 from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
 from mycelia.debug.reading.nonfinite import trace_nonfinite
+from mycelia.debug.recorded_operators import rerun_recorded, script_of_recorded
 from mycelia.debug.statistics import Statistics
 from mycelia.engine.base import errors
 
@@ -259,6 +260,28 @@ class DumpAnalyzer:
 
     def _siblings(self, node: Node) -> list[Node]:
         return [n for n in self.nodes if (n.rank, n.graph) == (node.rank, node.graph)]
+
+    # ---- one operator
+
+    def rerun_operator(
+        self, node: Node, iteration: int, edits: Sequence[Mapping[str, Any]] = ()
+    ) -> list[tuple[np.ndarray, np.ndarray | None]]:
+        """Run an operator of an iteration once more: (made, dumped or None) of each output.
+
+        `edits` of its inputs: {"slot": 0, "index": "[0, 2:5]", or "" for all of it, "value": a number or
+        nested lists of them}.
+        Errors: ValueError if the dump has not what that needs, which dumps of inputs and outputs by this
+        library have, or for edits that do not fit; what the operator raises.
+        """
+        return rerun_recorded(node, iteration, edits)
+
+    def operator_script(self, node: Node, iteration: int) -> str:
+        """A Python script that runs the operator alone, on its dumped inputs, and tells whether it makes what
+        was dumped.
+
+        Errors: ValueError, as of `rerun_operator`, and for more than 64 MiB of tensors.
+        """
+        return script_of_recorded(node, iteration)
 
     # ---- judging
 

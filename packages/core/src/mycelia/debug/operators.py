@@ -48,6 +48,32 @@ def _given(operator: Operator, inputs: Sequence[Tensor | None]) -> list[Any]:
     return [operator.numbers.get(i) if t is None else t for i, t in enumerate(inputs)]
 
 
+def edited(tensor: Tensor, index: tuple[int | slice, ...] | None, value: Any) -> Tensor:
+    """A tensor with `value`, a number or nested lists of them, at `index`; None: everywhere. What is not
+    finite may be its name ("NaN").
+
+    Errors: ValueError for a value or an index that does not fit.
+    """
+    array = array_of(tensor).copy()
+    try:
+        array[... if index is None else index] = np.asarray(
+            value, np.float64 if array.dtype.kind == "f" else None
+        )
+    except (ValueError, TypeError, IndexError, OverflowError) as cause:
+        raise errors.value_error(
+            "edit", f"the value does not fit {array.dtype}{list(array.shape)}: {cause}"
+        ) from None
+    return Tensor(array, tensor.dtype)
+
+
+def different(made: np.ndarray, recorded: np.ndarray) -> int:
+    """How many elements of two arrays of one shape differ; NaN is the same as NaN."""
+    alike = made == recorded
+    if made.dtype.kind in "fc" and recorded.dtype.kind in "fc":
+        alike |= np.isnan(made) & np.isnan(recorded)
+    return int(np.count_nonzero(~alike))
+
+
 def script_of(
     operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], title: str
 ) -> str:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
 from mycelia.debug.conditions import is_activation, is_gradient, is_weight
+from mycelia.debug.operators import different
 from mycelia_insight.debugger.nodes import by_file
 from mycelia_insight.debugger.session import Session, condition_collections
 from mycelia_insight.debugger.sessions import ONLINE, Sessions
@@ -370,14 +371,14 @@ class _Debugger:
         outputs = []
         for slot, (made, before) in enumerate(found):
             text = _text(body, "shape") if made.ndim else ""
+            is_like = before is not None and made.shape == before.shape
+            was = tensors.cells(_shown(before, text), tensors.JAVASCRIPTS_WORDS) if is_like else None
             outputs.append({
                 "slot": slot, "dtype": str(made.dtype), "shape": list(made.shape),
                 "value": tensors.cells(_shown(made, text), tensors.JAVASCRIPTS_WORDS),
-                "recorded": tensors.cells(_shown(before, text), tensors.JAVASCRIPTS_WORDS),
+                "recorded": was,
                 "statistics": _numbers(made, _shown(made, text)),
-                "different": int((~((made == before) | (np.isnan(made) & np.isnan(before)))).sum())
-                if made.shape == before.shape and made.dtype.kind in "fc"
-                else int((made != before).sum()),
+                "different": different(made, before) if is_like else None,
             })  # fmt: skip
         return {"metadata": {"step": session.step}, "outputs": outputs}
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from mycelia.debug.checking import check_tensor
 from mycelia.debug.reading.nonfinite import NonFinite, counted, trace_nonfinite
@@ -14,6 +16,8 @@ from mycelia_insight.debugger import DebuggerTensor, DumpAnalyzer, Node
 from mycelia_insight.debugger.nodes import Tree
 from mycelia_insight.debugger.session import Session, Watch, whole_number
 from mycelia_insight.debugger.wrong import Wrong
+
+T = TypeVar("T")
 
 
 class DumpSource:
@@ -115,8 +119,34 @@ class OfflineSession(Session):
             found += [row] if row else []
         return found
 
+    # ---- one operator
+
+    def rerun(
+        self, name: str, graph: str, rank: int, edits: Any
+    ) -> list[tuple[np.ndarray, np.ndarray | None]]:
+        if not isinstance(edits, list) or not all(isinstance(one, dict) for one in edits):
+            raise Wrong("5054B081", "edits must be a list of {slot, index, value}")
+        if not all(isinstance(one.get("index", ""), str) for one in edits):
+            raise Wrong("5054B081", "the index of an edit must be a text such as [0, :]")
+        node = self.node(name, graph, rank)
+        return _run(lambda: self.source.analyzer.rerun_operator(node, self.step - 1, edits))
+
+    def script(self, name: str, graph: str, rank: int) -> str:
+        node = self.node(name, graph, rank)
+        return _run(lambda: self.source.analyzer.operator_script(node, self.step - 1))
+
     def _checked(self, watch: Watch, tensor: DebuggerTensor) -> list[dict[str, Any]]:
         hit = check_tensor(tensor, watch.condition, watch.given)
         if not (hit.hit or hit.error_code):
             return []
         return [watch.point({p.name: p.actual for p in hit.parameters if p.hit}, hit.error_code, hit.reason)]
+
+
+def _run(what: Callable[[], T]) -> T:
+    """Errors: Wrong for whatever the dump lacks, or the operator raises of such inputs."""
+    try:
+        return what()
+    except ValueError as cause:
+        raise Wrong("5054B081", str(cause)) from None
+    except Exception as cause:
+        raise Wrong("5054B081", f"{type(cause).__name__}: {cause}") from None

@@ -19,7 +19,7 @@ from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
 from mycelia_insight.debugger.wrong import Wrong
 
-_ONLY_ONLINE = "a dump has no attributes of operators: this is for running trainings"
+_ONLY_ONLINE = "a dump does not train: this is for running trainings"
 
 
 class Source(Protocol):
@@ -148,21 +148,26 @@ class Session(ABC):
     def release(self) -> None:  # noqa: B027  a hook
         """Nobody looks any more."""
 
-    # ---- what only running trainings can
+    # ---- one operator
 
-    def rerun(self, name: str, graph: str, rank: int, edits: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(made, recorded) of each output of an operator that runs once more, on inputs that are edited.
+    @abstractmethod
+    def rerun(
+        self, name: str, graph: str, rank: int, edits: Any
+    ) -> list[tuple[np.ndarray, np.ndarray | None]]:
+        """(made, recorded or None) of each output of an operator that runs once more, on inputs that are
+        edited.
 
         `edits`: [{"slot": 0, "index": "[0, :]", "value": number or nested lists}, ...].  Errors: Wrong.
         """
-        raise Wrong("5054B081", _ONLY_ONLINE)
+
+    @abstractmethod
+    def script(self, name: str, graph: str, rank: int) -> str:
+        """An operator of the step that is shown as a script that runs alone.  Errors: Wrong."""
+
+    # ---- what only running trainings can
 
     def edit(self, name: str, graph: str, rank: int, edit: Any) -> dict[str, Any]:
         """Change a Parameter of the training, `edit` as above without a slot.  Errors: Wrong."""
-        raise Wrong("5054B081", _ONLY_ONLINE)
-
-    def script(self, name: str, graph: str, rank: int) -> str:
-        """An operator of the step that is shown as a script that runs alone.  Errors: Wrong."""
         raise Wrong("5054B081", _ONLY_ONLINE)
 
     # ---- steps

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia.debug.dump import files
+from mycelia.debug.dump.operator_files import write_operators
 from mycelia.debug.messages import graphs
 from mycelia.debug.messages.graphs import Call
 from mycelia.engine.base.dtypes import DType
@@ -19,7 +20,7 @@ from mycelia.engine.tensors.tensor import Tensor
 
 
 def write_graph(root: str, of: Watched) -> None:
-    """``graphs/ms_output_trace_code_graph_N.ir`` and ``.pb``, and
+    """``graphs/ms_output_trace_code_graph_N.ir`` and ``.pb``, what `write_operators` writes, and
     ``execution_order/ms_execution_order_graph_N.csv`` below `root`.
 
     Errors: OSError.
@@ -30,6 +31,11 @@ def write_graph(root: str, of: Watched) -> None:
     path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{of.number}")
     files.write(f"{path}.ir", [_Text(of).text()])
     write_message(path, of.number, graphs.of_graph(of))
+    known = (
+        (operator, [None if value is None else value.type.dtype for value in node.inputs])
+        for node, operator in of.operators.items()
+    )
+    write_operators(root, of.number, known)
     names = [operator.name for operator in of.operators.values()]
     write_order(root, of.number, names)
 
@@ -49,6 +55,8 @@ def write_calls(root: str, number: int, calls: list[Call]) -> None:
     path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}")
     files.write(f"{path}.ir", ["\n".join([*lines, "}", ""])])
     write_message(path, number, graphs.of_calls(number, calls, {}))
+    known = ((operator, [None if t is None else t.dtype for t in inputs]) for operator, inputs, _ in calls)
+    write_operators(root, number, known)
     write_order(root, number, [operator.name for operator, _, _ in calls])
 
 

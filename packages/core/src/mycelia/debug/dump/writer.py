@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.step_folder import StepFolder
+from mycelia.debug.messages.graphs import Call
 from mycelia.debug.statistics import Statistics, array_of, statistics
 from mycelia.engine.base import config, log
 from mycelia.engine.base.dtypes import DType
@@ -48,7 +49,7 @@ class Step:
         self.records: list[Record] = []  # kept until it shows whether they are written
         self.rows: list[list[str]] = []
         self.operators: list[Operator] = []  # whose tensors are written
-        self.calls: list[graph_files.Call] = []  # of eager operators
+        self.calls: list[Call] = []  # of eager operators
 
 
 class Writer:

@@ -13,7 +13,7 @@ from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.graphs import Call, graph_name
 from mycelia.debug.messages.values import to_messages
 from mycelia.debug.online.steps import GraphValues, Step
-from mycelia.debug.operators import rerun, script_of
+from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.reading.folders import nonfinite
 from mycelia.debug.reading.ir import SourceLine
 from mycelia.debug.reading.nonfinite import NonFinite, counted
@@ -89,11 +89,9 @@ def _call(debugged: Any, arguments: dict[str, Any]) -> Call:
 
 def _edited(tensor: Tensor, edit: dict[str, Any]) -> Tensor:
     """A tensor with `value` at `index`, a list of numbers and of [start, stop, step]; None: everywhere."""
-    array = array_of(tensor).copy()
     index = edit.get("index")
-    place = ... if index is None else tuple(slice(*i) if isinstance(i, list) else i for i in index)
-    array[place] = np.asarray(edit["value"], np.float64 if array.dtype.kind == "f" else None)
-    return Tensor(array, tensor.dtype)
+    place = None if index is None else tuple(slice(*i) if isinstance(i, list) else i for i in index)
+    return edited(tensor, place, edit["value"])
 
 
 def _rerun(debugged: Any, arguments: dict[str, Any]) -> list[np.ndarray]:

@@ -1,4 +1,6 @@
-"""Commands to a running training: to a node, pause, end, run an operator again, export it, edit a weight."""
+"""Commands that make something run: an operator again, or as a script; and to a running training: to a node,
+pause, end, edit a weight.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def _terminate(place: Place, screen: Screen, words: list[str]) -> None:
 @command("rerun", "NODE [SLOT=VALUE | SLOT[INDEX]=VALUE ...]", takes="node", least=1)
 def _rerun(place: Place, screen: Screen, words: list[str]) -> None:
     """Run an operator of this step once more, on inputs that are edited: all of one, or the elements at an
-    index such as [0,2:5]. The outputs beside those of the training, at most the first 100 rows.
+    index such as [0,2:5]. The outputs beside those that were recorded, at most the first 100 rows.
     """
     edits = []
     for word in words[1:]:
@@ -50,12 +52,11 @@ def _rerun(place: Place, screen: Screen, words: list[str]) -> None:
     node = place.node(words[0])
     screen.line(f"{node.name}  {place.when()}", "bold")
     for output in place.source.rerun(node, edits):
-        screen.line(
-            f"  output {output['slot']}: {output['dtype']} {output['shape']}, {output['different']} elements "
-            "are others than recorded"
-        )  # fmt: skip
-        screen.line(f"  made      {_shown(output['value'])}")
-        screen.line(f"  recorded  {_shown(output['recorded'])}")
+        count = output["different"]
+        how = "not to be compared with" if count is None else f"{count} elements are others than"
+        screen.line(f"  output {output['slot']}: {output['dtype']} {output['shape']}, {how} recorded")
+        screen.line(f"  made      {output['value']}")
+        screen.line(f"  recorded  {output['recorded']}")
 
 
 @command("script", "NODE FILE.py", takes="node", least=2, most=2)
@@ -74,11 +75,6 @@ def _set(place: Place, screen: Screen, words: list[str]) -> None:
     node, index = place.node(words[0]), words[1] if len(words) == 3 else ""
     place.source.edit(node, index, _value("set", words[-1]))
     screen.line(f"{node.name}{index} is {words[-1]} from the next step on")
-
-
-def _shown(value: Any) -> str:
-    """Nested lists; what is not finite came as a word."""
-    return str(value).replace("'", "")
 
 
 def _value(command: str, text: str) -> Any:

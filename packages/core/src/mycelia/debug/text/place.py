@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -91,26 +90,3 @@ class Place:
                 "tensors", f"{tensor.node.name} has no elements in {self.when(tensor.iteration)}"
             )
         return value
-
-
-def indices(text: str, shape: Sequence[int]) -> tuple[int | slice, ...]:
-    """``[0, :, 2:5]`` as Python's indices; those that are left out are ``:``.  Errors: ValueError."""
-    parts = [one.strip() for one in text.strip().removeprefix("[").removesuffix("]").split(",")]
-    if parts == [""]:
-        parts = []
-    if len(parts) > len(shape):
-        raise errors.value_error("show", f"{text!r} has {len(parts)} indices, the shape is {list(shape)}")
-    found: list[int | slice] = []
-    for one, size in zip(parts, shape, strict=False):
-        if not re.fullmatch(r"-?\d{1,18}|(-?\d{1,18})?:(-?\d{1,18})?(:-?\d{1,18})?", one):
-            raise errors.value_error("show", f"an index must be 'i', 'a:b' or ':', but got {one!r}")
-        if ":" in one:
-            ends = [int(end) if end else None for end in one.split(":")]
-            if len(ends) == 3 and ends[2] == 0:
-                raise errors.value_error("show", f"the step of {one!r} must not be 0")
-            found.append(slice(*ends))
-        elif -size <= int(one) < size:
-            found.append(int(one))
-        else:
-            raise errors.value_error("show", f"index {one} is outside of a dimension of {size}")
-    return tuple(found)

@@ -320,7 +320,11 @@ class ServiceSource(Source):
     def rerun(self, node: Node, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         told = [{**edit, "value": _worded(edit["value"])} for edit in edits]
         body = {"name": _full(node), "rank_id": node.rank, "edits": told}
-        return self._post("rerun-operator", body)["outputs"]
+        outputs = self._post("rerun-operator", body)["outputs"]
+        return [
+            {**one, "value": _unworded(one["value"]), "recorded": _unworded(one["recorded"])}
+            for one in outputs
+        ]
 
     def script(self, node: Node) -> str:
         query = {"name": _full(node), "rank_id": node.rank}
@@ -339,6 +343,13 @@ def _worded(value: Any) -> Any:
     if isinstance(value, list):
         return [_worded(one) for one in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _unworded(value: Any) -> Any:
+    """The numbers that `_worded` has words for."""
+    if isinstance(value, list):
+        return [_unworded(one) for one in value]
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
 
 
 def _full(node: Node) -> str:

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
+
 from mycelia.debug.analyzer import DebuggerTensor, DumpAnalyzer, Node
 from mycelia.debug.checking import check_tensor
 from mycelia.debug.conditions import Condition, Hit
+from mycelia.debug.operators import different
 from mycelia.debug.reading.nonfinite import NonFinite, counted, trace_nonfinite
 from mycelia.engine.base import errors
+
+_MOST_ROWS, _MOST_COLUMNS = 100, 30  # of an output that ran again
 
 #: Number of the watchpoint, tensor, what it hit.
 Found = tuple[int, DebuggerTensor, Hit]
@@ -100,6 +105,18 @@ class Source(ABC):
     def hits(self, rank: int) -> list[Found]:
         """What hits watchpoints in the iteration that is looked at, or could not be checked."""
 
+    # ---- one operator
+
+    @abstractmethod
+    def rerun(self, node: Node, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Outputs of an operator that runs once more: `slot`, `dtype`, `shape`, `value` and `recorded`, the
+        first of many, `different`.  edits: [{"slot", "index", "value"}].
+        """
+
+    @abstractmethod
+    def script(self, node: Node) -> str:
+        """An operator as a script that runs alone."""
+
     # ---- what only a running training can
 
     def to_node(self, rank: int, node: Node | None) -> None:
@@ -113,16 +130,6 @@ class Source(ABC):
     def terminate(self, rank: int) -> None:
         """End the training after the present step."""
         self._only_running("terminate")
-
-    def rerun(self, node: Node, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Outputs of an operator that runs once more: `slot`, `dtype`, `shape`, `value`, `recorded`,
-        `different`.  edits: [{"slot", "index", "value"}].
-        """
-        self._only_running("rerun")
-
-    def script(self, node: Node) -> str:
-        """An operator as a script that runs alone."""
-        self._only_running("script")
 
     def edit(self, node: Node, index: str, value: Any) -> None:
         """Change a Parameter of the training."""
@@ -205,6 +212,27 @@ class DumpSource(Source):
     def hits(self, rank: int) -> list[Found]:
         return self._hits(rank, self.iteration)
 
+    def rerun(self, node: Node, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        try:
+            found = self.analyzer.rerun_operator(node, self.iteration, edits)
+        except errors.MyceliaError:
+            raise
+        except Exception as cause:  # whatever the operator raises of such inputs
+            raise errors.value_error("rerun", f"{type(cause).__name__}: {cause}") from None
+        return [
+            {
+                "slot": slot, "dtype": str(made.dtype), "shape": list(made.shape), "value": _first(made),
+                "recorded": None if before is None else _first(before),
+                "different": None
+                if before is None or before.shape != made.shape
+                else different(made, before),
+            }
+            for slot, (made, before) in enumerate(found)
+        ]  # fmt: skip
+
+    def script(self, node: Node) -> str:
+        return self.analyzer.operator_script(node, self.iteration)
+
     def _hits(self, rank: int, iteration: int) -> list[Found]:
         found = []
         for key, watch in self.watches.items():
@@ -214,3 +242,9 @@ class DumpSource(Source):
                     if hit.hit or hit.error_code:
                         found.append((key, tensor, hit))
         return found
+
+
+def _first(array: np.ndarray) -> Any:
+    """Nested lists of the first rows and columns."""
+    part = array[(0,) * max(0, array.ndim - 2)]
+    return part[tuple([slice(_MOST_ROWS), slice(_MOST_COLUMNS)][-part.ndim :] if part.ndim else ())].tolist()

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from mycelia.debug.analyzer import DebuggerTensor
+from mycelia.debug.slices import indices
 from mycelia.debug.statistics import Statistics, statistics
 from mycelia.debug.text.commands import command
-from mycelia.debug.text.place import Place, indices
+from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, number, short
 from mycelia.engine.base import errors
 

@@ -1,0 +1,128 @@
+"""What a dump says of operators beside their tensors, so that one can run again: its op, its attributes, and
+where its inputs are numbers. One file a graph, ``graphs/mycelia_operators_graph_N.json``; not MindSpore's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mycelia.debug.dump import files
+from mycelia.engine.base import dtypes
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.observing import Operator
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOperator:
+    """An operator of a dump. `op`: the op's name; `missing`: attributes that have no text, such as a graph;
+    `numbers`: inputs that are Python numbers, by position; `inputs`: dtypes, None for what is no tensor.
+    """
+
+    op: str
+    attrs: dict[str, Any]
+    missing: tuple[str, ...]
+    numbers: dict[int, Any]
+    inputs: tuple[DType | None, ...]
+
+
+def write_operators(
+    root: str, number: int, operators: Iterable[tuple[Operator, Sequence[DType | None]]]
+) -> None:
+    """The file of graph `number`: of each operator what it is, and the dtypes of its inputs.
+
+    Errors: OSError.
+    """
+    found: dict[str, Any] = {}
+    for operator, inputs in operators:
+        attrs, missing = {}, []
+        for name, value in operator.attrs.items():
+            try:
+                attrs[name] = _told(value)
+            except TypeError:
+                missing.append(name)
+        found[operator.name] = {
+            "op": operator.op.definition.name, "attrs": attrs, "missing": missing,
+            "numbers": {str(i): _told(v) for i, v in operator.numbers.items()},
+            "inputs": [None if dtype is None else dtype.name for dtype in inputs],
+        }  # fmt: skip
+    text = json.dumps({"version": _VERSION, "operators": found})
+    files.write(os.path.join(root, "graphs", f"mycelia_operators_graph_{number}.json"), [text])
+
+
+def read_operators(rank_folder: Path, number: int) -> dict[str, RecordedOperator]:
+    """Full name -> operator; nothing if the dump does not say.
+
+    Errors: ValueError for a file that is damaged, or of another version.
+    """
+    path = rank_folder / "graphs" / f"mycelia_operators_graph_{number}.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as cause:
+        raise ValueError(f"{path} cannot be read: {cause}") from None
+    try:
+        told = json.loads(text)
+        if told["version"] != _VERSION:
+            raise ValueError(f"it is of version {told['version']!r}, not {_VERSION}")
+        return {str(name): _read(one) for name, one in told["operators"].items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as cause:
+        raise ValueError(f"{path} cannot be read: {cause!r}") from None
+
+
+def _read(told: dict[str, Any]) -> RecordedOperator:
+    return RecordedOperator(
+        str(told["op"]), {str(name): _value(value) for name, value in told["attrs"].items()},
+        tuple(map(str, told["missing"])), {int(i): _value(v) for i, v in told["numbers"].items()},
+        tuple(None if name is None else _dtype(name) for name in told["inputs"]),
+    )  # fmt: skip
+
+
+def _told(value: Any) -> Any:
+    """A value as JSON has it; what JSON has not is an object of one member.  Errors: TypeError."""
+    if isinstance(value, DType) and getattr(dtypes, value.name, None) is value:
+        return {"dtype": value.name}
+    if isinstance(value, tuple):
+        return {"tuple": [_told(one) for one in value]}
+    if isinstance(value, list):
+        return [_told(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, complex):
+        return {"complex": [_told(value.real), _told(value.imag)]}
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise TypeError(f"a value of type {type(value).__name__} has no text")
+
+
+def _value(told: Any) -> Any:
+    if isinstance(told, list):
+        return [_value(one) for one in told]
+    if not isinstance(told, dict):
+        return told
+    ((kind, inside),) = told.items()
+    if kind == "tuple":
+        return tuple(_value(one) for one in inside)
+    if kind == "dtype":
+        return _dtype(inside)
+    if kind == "float":
+        return float(inside)
+    if kind == "complex":
+        real, imaginary = map(_value, inside)
+        return complex(real, imaginary)
+    raise ValueError(f"{kind!r} is no kind of value")
+
+
+def _dtype(name: str) -> DType:
+    found = getattr(dtypes, name, None)
+    if not isinstance(found, DType):
+        raise ValueError(f"{name!r} is no dtype")
+    return found
