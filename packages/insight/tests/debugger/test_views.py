@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -190,3 +191,71 @@ def test_who_asks_while_nodes_are_read_waits_for_them(base, monkeypatch):
 def test_the_interface_tells_of_the_debugger(client):
     paths = client.get("/api/v1/openapi.json").json()["paths"]
     assert {"/debugger/dumps", "/debugger/{session}/tensor", "/debugger/{session}/graph/node"} <= set(paths)
+
+
+# ---- comparisons
+
+
+@pytest.fixture
+def two(base, tmp_path):
+    """Asks the first of two sessions, over dumps of which the second has another step 2."""
+    copy = base / "deep" / "other"
+    if not copy.exists():
+        shutil.copytree(base / "deep" / "dump", copy)
+        (relu,) = [
+            p for p in copy.glob("rank_0/*/*/1/ReLU.*ReLU-op0*.output.0.*.npy") if "Grad" not in p.name
+        ]
+        value = np.load(relu)
+        value[0, 0] += 0.25
+        relu.unlink()  # it may be a link to what others read
+        np.save(relu, value)
+        (gone,) = [p for p in copy.glob("rank_0/*/*/1/Dense.*fc1*.output.0.*.npy") if "Grad" not in p.name]
+        gone.unlink()
+    client = Client(make_app(Settings(), Library(str(base), str(tmp_path), 0)))
+    numbers = [
+        client.post(SESSIONS, {"session_type": "OFFLINE", "dump_dir": f"./deep/{name}"}).json()
+        for name in ("dump", "other")
+    ]
+
+    def asked(path: str, status: int = 200, **query):
+        text = "&".join(f"{name}={value}" for name, value in {"against": numbers[1], **query}.items())
+        answer = client.get(f"/api/v1/debugger/{numbers[0]}/{path}?{text}")
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    return asked
+
+
+def test_two_dumps_are_compared_where_they_go_apart_first(two):
+    same = two("difference", step=1, other=1)
+    assert same["values"] == same["missing"] == same["shape"] == 0 and same["compared"] > 20
+    found = two("difference", step=2, other=2)
+    assert (found["values"], found["missing"], found["compared"]) == (1, 1, same["compared"] - 1)
+    gone, apart = found["rows"]
+    assert "fc1" in gone["node"] and gone["kind"] == "missing"
+    assert "ReLU-op0" in apart["node"] and (apart["different"], apart["size"]) == (1, 20)
+    assert apart["greatest"] == pytest.approx(0.25)
+    values = two("tensor", step=2, other=2, name=f"{apart['node']}:0")
+    assert values["different"] == 1 and values["alike"][0][0] is False and values["alike"][1][0] is True
+    assert values["apart"][0][0] == pytest.approx(-0.25)
+    assert two("difference", step=2, other=2, tolerance=1e9)["values"] == 0
+    assert len(two("difference", step=2, other=2, limit=1)["rows"]) == 1
+
+
+def test_two_steps_are_compared_and_nan_is_like_nan(ask):
+    found = ask("difference", step=1, other=2)
+    assert found["values"] == len([r for r in found["rows"] if r["kind"] == "values"]) > 10
+    order = [row["node"] for row in found["rows"]]
+    assert order.index(next(n for n in order if "fc1-Dense/" in n)) < order.index(
+        next(n for n in order if "fc2-Dense/" in n)
+    )
+    bad = ask("difference", step=BAD_STEP, other=BAD_STEP)
+    assert bad["values"] == 0
+
+
+def test_a_comparison_with_what_is_not_there_is_refused(two):
+    assert "no session" in two("difference", 404, step=1, other=1, against=99)["error"]
+    two("difference", 400, step=1, other=0)
+    two("difference", 400, step=1, other=1, rank=7)
+    assert two("difference", step=1, other=9)["compared"] == 0  # nothing was recorded in it
+    two("tensor", 400, step=1, other=9, name="graph_0/none:0")

@@ -1,5 +1,5 @@
 // The debugger: sessions by MindInsight's interface, and what the service tells of them beside that.
-import { get, send, type Value } from "./http";
+import { get, send, text, type Value } from "./http";
 import type { Match, NodeInfo, View } from "./graphs";
 import type { Statistics } from "./media";
 
@@ -157,6 +157,43 @@ export interface TensorView {
   greatest?: number | null;
 }
 
+export type Nested = Cell | Cell[] | Cell[][];
+
+export interface Edit {
+  slot: number;
+  index: string; // "": all of it
+  value: unknown;
+}
+
+// An output of an operator that ran once more; `recorded` null: there is nothing to compare it with.
+export interface Made {
+  slot: number;
+  dtype: string;
+  shape: number[];
+  value: Nested;
+  recorded: Nested | null;
+  different: number | null;
+}
+
+export interface Apart {
+  node: string;
+  slot: number;
+  type: string;
+  kind: "values" | "shape" | "missing";
+  different?: number;
+  size?: number;
+  greatest?: number | null;
+  shapes?: [number[], number[]];
+}
+
+export interface Difference {
+  compared: number;
+  values: number;
+  shape: number;
+  missing: number;
+  rows: Apart[];
+}
+
 // Where the service has MindInsight's interface; it is asked once.
 interface Place {
   sessions: string;
@@ -196,10 +233,15 @@ export const tensorsOf = async (session: string, rank: number, node: string) => 
 export const stacks = (session: string, word: string, limit: number) => ask<{ total: number; stack_infos: StackFile[] }>(`${its(session)}/stacks`, { key_word: word, limit, offset: 0 });
 export const fileOf = async (session: string, rank: number, tensor: string) => `.${(await placed()).sessions}${its(session)}/tensor-files/download?${new URLSearchParams({ name: tensor, rank_id: String(rank) })}`;
 
+export const rerun = async (session: string, rank: number, node: string, edits: Edit[]) => (await tell<{ outputs: Made[] }>(`${its(session)}/rerun-operator`, { name: node, rank_id: rank, edits })).outputs;
+export const editTensor = (session: string, rank: number, node: string, index: string, value: unknown) => tell<object>(`${its(session)}/edit-tensor`, { name: node, rank_id: rank, index, value });
+export const scriptOf = async (session: string, rank: number, node: string) => text(await at(`${its(session)}/operator-script`), { name: node, rank_id: rank });
+
 export const steps = async (session: string, rank: number) => (await get<{ steps: { step: number; graphs: string[] }[] }>(`${of(session)}/steps`, { rank })).steps;
 export const health = (session: string, rank: number, step: number) => get<Health>(`${of(session)}/health`, { rank, step });
 export const why = (session: string, rank: number, step: number, name: string) => get<Why>(`${of(session)}/why`, { rank, step, name });
-export const tensor = (session: string, query: { rank: number; step: number; name: string; dims: string; other?: number; tolerance?: number }) => get<TensorView>(`${of(session)}/tensor`, query);
+export const tensor = (session: string, query: { rank: number; step: number; name: string; dims: string; other?: number; against?: string; tolerance?: number }) => get<TensorView>(`${of(session)}/tensor`, query);
+export const difference = (session: string, query: { rank: number; step: number; other: number; against: string; tolerance: number; limit: number }) => get<Difference>(`${of(session)}/difference`, query);
 export const history = async (session: string, rank: number, name: string) => (await get<{ steps: ({ step: number } & Statistics)[] }>(`${of(session)}/history`, { rank, name })).steps;
 export const graph = (session: string, rank: number, graph: string, open: string[]) => get<View>(`${of(session)}/graph`, { rank, graph, open });
 export const graphNode = (session: string, rank: number, graph: string, name: string) => get<NodeInfo & { stack: Line[] }>(`${of(session)}/graph/node`, { rank, graph, name });

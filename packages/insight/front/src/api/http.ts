@@ -20,6 +20,11 @@ async function answered<T>(answer: Response): Promise<T> {
   return body as T;
 }
 
+export async function text(path: string, query: Query = {}): Promise<string> {
+  const answer = await fetch(address(path, query), { credentials: "same-origin" });
+  return answer.ok ? answer.text() : answered<string>(answer);
+}
+
 export const get = async <T>(path: string, query: Query = {}): Promise<T> => answered<T>(await fetch(address(path, query), { credentials: "same-origin" }));
 
 export const send = async <T>(method: "POST" | "PUT" | "DELETE", path: string, body: unknown, query: Query = {}): Promise<T> =>

@@ -97,9 +97,17 @@ class Views:
     # ---- tensors
 
     def tensor(
-        self, name: str, rank: int, step: int, dims: str, other: int | None, tolerance: float
+        self,
+        name: str,
+        rank: int,
+        step: int,
+        dims: str,
+        other: int | None,
+        tolerance: float,
+        against: Views | None = None,
     ) -> dict[str, Any]:
-        """A slice of a tensor, and its distance from that of step `other` where one is given.
+        """A slice of a tensor, and its distance from that of step `other` where one is given, of this session
+        or of that which `against` shows.
 
         ``abs(now - then) <= tolerance * abs(then)`` is alike; what is not finite is alike if it is the same.
         Errors: Wrong.
@@ -113,7 +121,7 @@ class Views:
             "overall": tensors.statistics(value), "steps": self.recorded(name, rank),
         }  # fmt: skip
         if other is not None:
-            before = self._value(name, rank, other)
+            before = (against or self)._value(self.name_in(against, name, rank), rank, other)
             if before.shape != value.shape:
                 text = f"{name} has shape {list(value.shape)} in step {step}, {list(before.shape)} in {other}"
                 raise Wrong("5054B185", text)
@@ -128,6 +136,46 @@ class Views:
                 "greatest": tensors.statistics(np.abs(apart))["max"],
             }  # fmt: skip
         return found
+
+    def name_in(self, against: Views | None, name: str, rank: int) -> str:
+        """What a tensor is called in another session: graphs have other numbers there, nodes the same names.
+
+        Errors: Wrong.
+        """
+        if against is None:
+            return name
+        head, io, slot = parted(name)
+        node = self.session.node(head, "", rank)
+        known = against.session.tree(rank)
+        found = known.find(known.full_name(node)) or known.find(node.name)
+        if found is None:
+            raise Wrong("5054B185", f"the other session has no node {node.name}")
+        return f"{known.full_name(found)}:{'input:' if io == 'input' else ''}{slot}"
+
+    def difference(
+        self, rank: int, step: int, against: Views, other: int, tolerance: float, limit: int
+    ) -> dict[str, Any]:
+        """Outputs of a step that differ from those of step `other`, of this session or another, in order of
+        execution: where the two went apart comes first.
+
+        A row's `kind`: "values", of which `different` are not alike (see `tensor`) and `greatest` is the
+        greatest difference that is finite; "shape"; "missing", what the other has not. The counts are of
+        all, rows at most `limit`.  Errors: Wrong.
+        """
+        tree, known = self.session.tree(rank), against.session.tree(rank)
+        counts, rows = {"compared": 0, "values": 0, "shape": 0, "missing": 0}, []
+        for name, node in tree.nodes.items():
+            twin = known.find(name) or known.find(node.name)
+            then = {} if twin is None else _outputs(against.session, twin, other)
+            for slot, now in _outputs(self.session, node, step).items():
+                row = _apart(now, then.get(slot), tolerance)
+                counts["compared"] += row["kind"] != "missing"
+                if row["kind"] == "values" and not row["different"]:
+                    continue
+                counts[row["kind"]] += 1
+                if len(rows) < limit:
+                    rows.append({"node": name, "slot": slot, "type": node.kind, **row})
+        return {"step": step, "other": other, **counts, "rows": rows}
 
     def recorded(self, name: str, rank: int) -> list[int]:
         """The steps in which a tensor was dumped.  Errors: Wrong."""
@@ -154,6 +202,31 @@ class Views:
         if value is None:
             raise Wrong("5054B081", f"{name}: there are only statistics of it, or nothing")
         return value
+
+
+def _outputs(session: Session, node: Node, step: int) -> dict[int, np.ndarray]:
+    """Slot -> elements of what a node made in a step, as far as it was recorded."""
+    made = node.get_output_tensors(iterations=[step - 1])
+    session.source.load(made)
+    values = {tensor.slot: tensor.value() for tensor in made}
+    return {slot: value for slot, value in values.items() if value is not None}
+
+
+def _apart(now: np.ndarray, then: np.ndarray | None, tolerance: float) -> dict[str, Any]:
+    """How an output differs from its twin."""
+    if then is None:
+        return {"kind": "missing"}
+    if now.shape != then.shape:
+        return {"kind": "shape", "shapes": [list(now.shape), list(then.shape)]}
+    alike = _alike(now, then, tolerance)
+    kind = np.complex128 if "c" in (now.dtype.kind, then.dtype.kind) else np.float64
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(now.astype(kind) - then.astype(kind))[~alike]
+    finite = apart[np.isfinite(apart)]
+    return {
+        "kind": "values", "different": int(apart.size), "size": int(now.size),
+        "greatest": float(finite.max()) if finite.size else None,
+    }  # fmt: skip
 
 
 def parted(name: str) -> tuple[str, str, int]:
@@ -216,7 +289,7 @@ def _rows(part: np.ndarray) -> list[np.ndarray]:
 
 
 def _alike(now: np.ndarray, before: np.ndarray, tolerance: float) -> np.ndarray:
-    kind = np.complex128 if now.dtype.kind == "c" else np.float64
+    kind = np.complex128 if "c" in (now.dtype.kind, before.dtype.kind) else np.float64
     a, b = now.astype(kind), before.astype(kind)
     with np.errstate(invalid="ignore"):
         near = np.abs(a - b) <= tolerance * np.abs(b)

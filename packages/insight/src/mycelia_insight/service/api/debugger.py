@@ -19,6 +19,10 @@ _SESSION = Parameter("session", str, "number of a session")
 _RANK = Parameter("rank", int, "a rank", 0, 0, 2**31 - 1)
 _STEP = Parameter("step", int, "a step, counted from 1", low=1, high=2**31 - 1)
 _GRAPH = Parameter("graph", str, "name of a graph, such as graph_0; the first one", "")
+_TOLERANCE = Parameter(
+    "tolerance", float, "share of the other value that a difference may have", 0.0, 0.0, 1e9
+)
+_AGAINST = Parameter("against", str, "number of the session that `other` is a step of; this one", "")
 _TENSOR = Parameter("name", str, "NODE:SLOT, an output, or NODE:input:SLOT")
 
 
@@ -86,17 +90,35 @@ def add(table: Table, debugging: Debugging) -> None:
         "tensor", _RANK, _STEP, _TENSOR,
         Parameter("dims", str, "indices as Python's, `[0, :, 2:5]`; empty: the first rows and columns", ""),
         Parameter("other", int, "a step to compare with", None, 1, 2**31 - 1),
-        Parameter("tolerance", float, "share of the other value that a difference may have", 0.0, 0.0, 1e9),
+        _TOLERANCE, _AGAINST,
     )  # fmt: skip
     def debugger_tensor(
-        views: Any, rank: int, step: int, name: str, dims: str, other: int | None, tolerance: float
-    ) -> dict:
-        """A slice of a tensor, statistics of it and of all values, and its distance from another step's."""
-        found = views.tensor(name, rank, step, dims, other, tolerance)
+        views: Any, rank: int, step: int, name: str, dims: str, other: int | None, tolerance: float,
+        against: str,
+    ) -> dict:  # fmt: skip
+        """A slice of a tensor, statistics of it and of all values, and its distance from another step's, or
+        from that of another session.
+        """
+        them = debugging.views(against) if against else None
+        found = views.tensor(name, rank, step, dims, other, tolerance, them)
         for rows in ("rows", "before", "apart"):
             if rows in found:
                 found[rows] = [_cells(row) for row in found[rows]]
         return found
+
+    @get(
+        "difference", _RANK, _STEP,
+        Parameter("other", int, "the step to compare with", low=1, high=2**31 - 1), _TOLERANCE, _AGAINST,
+        Parameter("limit", int, "the most outputs that are given", 200, 1, 100_000),
+    )  # fmt: skip
+    def debugger_difference(
+        views: Any, rank: int, step: int, other: int, tolerance: float, against: str, limit: int
+    ) -> dict:
+        """Outputs of a step that differ from those of another step, or of another session, in order of
+        execution, with counts of all.
+        """
+        them = debugging.views(against) if against else views
+        return views.difference(rank, step, them, other, tolerance, limit)
 
     @get("history", _RANK, _TENSOR)
     def debugger_history(views: Any, rank: int, name: str) -> dict:
