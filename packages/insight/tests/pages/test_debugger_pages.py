@@ -50,6 +50,7 @@ def dumped(tmp_path_factory):
     base = tmp_path_factory.mktemp("debugged") / "runs"
     dump_training(base / DUMP, ranks=2)
     made = Command(tmp_path_factory.mktemp("debugger"))
+    made.base = base
     assert made.start(base).returncode == 0
     yield made
     made("stop", "--port", str(made.port))

@@ -138,3 +138,43 @@ def test_a_training_that_runs_is_paused(desk):
     assert 1 <= int(desk.state()[1]) < 90000
     until(driver, lambda: 1 <= len(by(driver, "step")) <= 5)  # those that the training keeps
     assert "step" not in query(driver)
+
+
+def test_a_weight_is_edited_and_an_operator_runs_again(desk):
+    desk.train("--bad", "2", "--steps", "4")
+    desk.open()
+    desk.until("waiting", 0)
+    desk.driver.find_element(By.CSS_SELECTOR, "[data-testid=run-steps]").send_keys(
+        Keys.BACKSPACE, "2", Keys.ENTER
+    )
+    desk.until("waiting", 2)
+    desk.open(f"{ONLINE}&node=graph_0/net.fc3.bias&tensor=output:0")
+    until(desk.driver, lambda: by(desk.driver, "weight-panel"))
+    desk.driver.find_element(By.CSS_SELECTOR, '[data-testid="weight-panel"] > summary').send_keys(Keys.ENTER)
+    by(desk.driver, "weight-index")[0].send_keys("[99]")
+    by(desk.driver, "weight-value")[0].send_keys("42", Keys.ENTER)
+    until(desk.driver, lambda: "outside" in text(desk.driver, "operator-failure"))
+    by(desk.driver, "weight-index")[0].clear()
+    by(desk.driver, "weight-index")[0].send_keys("[2]", Keys.ENTER)
+    until(desk.driver, lambda: "next step" in text(desk.driver, "weight-told"))
+    press(desk.driver, "why-step-button")
+    until(desk.driver, lambda: data(desk.driver, "why-step", "born") == ["true"])
+    desk.driver.execute_script("document.querySelector('[data-testid=why-step] button').click()")
+    until(
+        desk.driver,
+        lambda: query(desk.driver)["node"].endswith("Log-op0") and by(desk.driver, "operator-panel"),
+    )
+    desk.driver.find_element(By.CSS_SELECTOR, '[data-testid="operator-panel"] > summary').send_keys(
+        Keys.ENTER
+    )
+    press(desk.driver, "edit-add")
+    until(desk.driver, lambda: by(desk.driver, "edit-value"))
+    by(desk.driver, "edit-value")[0].send_keys("1")
+    press(desk.driver, "operator-run")
+    until(desk.driver, lambda: data(desk.driver, "operator-output", "different") == ["1"])
+    press(desk.driver, "run")
+    desk.until("waiting", 3)
+    desk.open(f"{ONLINE}&node=graph_0/net.fc3.bias&tensor=output:0")
+    until(desk.driver, lambda: "42" in text(desk.driver, "tensor-table"))
+    press(desk.driver, "compare-button")
+    until(desk.driver, lambda: "outputs differ" in text(desk.driver, "compare-counts"))
