@@ -73,10 +73,12 @@ PAGES = {
     "debugger-values": debugger(
         node=f"graph_0/{NET}/_backbone-LeNet5/fc2-Dense/Dense-op0", tensor="output:0", why="node"
     ),
+    "debugger-operator": debugger(node=f"graph_0/{NET}/_backbone-LeNet5/fc3-Dense/Dense-op0", tool="1"),
+    "debugger-comparison": debugger(compare="1"),
 }
 #: What is pressed on a page if it is there, and what is brought to its top.
-PRESSED = {"debugger": "recommend-yes"}
-TOP = {"debugger-values": "chosen-node"}
+PRESSED = {"debugger": "recommend-yes", "debugger-operator": "operator-run"}
+TOP = {"debugger-values": "chosen-node", "debugger-operator": "chosen-node"}
 SEEN = "return document.body.innerText + document.querySelectorAll('*').length"
 
 

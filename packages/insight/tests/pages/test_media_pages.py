@@ -271,7 +271,7 @@ def test_what_is_not_finite_stands_in_the_table(page, service, gallery):
     card = tagged(driver, "tensor-card", SCRIPT)
     until(driver, lambda: by(driver, "tensor-table"))
     found = [cell.text for cell in card.find_elements(By.TAG_NAME, "td")]
-    assert found == ["NaN", "Infinity", "-Infinity", "-2"] and SCRIPT in card.text
+    assert found == ["NaN", "+Inf", "-Inf", "-2"] and SCRIPT in card.text
 
 
 HYPER = """# Settings of *run*

@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from . import conditions as conditions, reading as reading, recorder as recorder
+from . import conditions as conditions, messages as messages, reading as reading, recorder as recorder
 from collections.abc import Iterator as Iterator, Mapping as Mapping
 from mycelia.debug.analyzer import (
     DebuggerTensor as DebuggerTensor, DumpAnalyzer as DumpAnalyzer, Node as Node, Watchpoint as Watchpoint,

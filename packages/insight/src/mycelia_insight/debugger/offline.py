@@ -15,7 +15,7 @@ from mycelia.debug.reading.nonfinite import NonFinite, counted, trace_nonfinite
 from mycelia_insight.debugger import DebuggerTensor, DumpAnalyzer, Node
 from mycelia_insight.debugger.nodes import Tree
 from mycelia_insight.debugger.session import Session, Watch, whole_number
-from mycelia_insight.debugger.wrong import Wrong
+from mycelia_insight.debugger.wrong import Wrong, told
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class DumpSource:
                 try:
                     self._traces[step] = trace_nonfinite(self.analyzer.dump, step - 1)
                 except ValueError as cause:
-                    raise Wrong("5054B081", str(cause)) from None
+                    raise Wrong("5054B081", told(cause)) from None
             return [row for row in self._traces[step] if row.rank == rank]
 
     def load(self, tensors: Sequence[DebuggerTensor]) -> None:
@@ -147,6 +147,6 @@ def _run(what: Callable[[], T]) -> T:
     try:
         return what()
     except ValueError as cause:
-        raise Wrong("5054B081", str(cause)) from None
+        raise Wrong("5054B081", told(cause)) from None
     except Exception as cause:
-        raise Wrong("5054B081", f"{type(cause).__name__}: {cause}") from None
+        raise Wrong("5054B081", f"{type(cause).__name__}: {told(cause)}") from None

@@ -17,7 +17,7 @@ from mycelia.debug.conditions.recommended import RECOMMENDED, suits
 from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
-from mycelia_insight.debugger.wrong import Wrong
+from mycelia_insight.debugger.wrong import Wrong, told
 
 _ONLY_ONLINE = "a dump does not train: this is for running trainings"
 
@@ -193,7 +193,7 @@ class Session(ABC):
             wanted.values(params)
             self.can_check(wanted)
         except (ValueError, TypeError, KeyError) as cause:
-            raise Wrong("5054B180", f"Create watchpoint failed. {cause}") from None
+            raise Wrong("5054B180", f"Create watchpoint failed. {told(cause)}") from None
         number = max(self.watches, default=0) + 1
         self.watches[number] = Watch(number, wanted, params, self._named(nodes, wanted, rank))
         self.changed_watch(self.watches[number])

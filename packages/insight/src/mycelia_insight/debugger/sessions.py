@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mycelia_insight.debugger.offline import OfflineSession
 from mycelia_insight.debugger.session import Session
-from mycelia_insight.debugger.wrong import Wrong
+from mycelia_insight.debugger.wrong import Wrong, told
 
 ONLINE = "0"
 
@@ -35,7 +35,7 @@ class Sessions:
             try:
                 session = OfflineSession(folder)
             except ValueError as cause:
-                raise Wrong("5054B281", f"{dump_dir} cannot be opened: {cause}") from None
+                raise Wrong("5054B281", f"{dump_dir} cannot be opened: {told(cause)}") from None
             number, self.next = str(self.next), self.next + 1
             self.open[number] = dump_dir, session
             return number

@@ -18,7 +18,7 @@ from mycelia.debug.reading.folders import nonfinite
 from mycelia.debug.reading.ir import SourceLine
 from mycelia.debug.reading.nonfinite import NonFinite, counted
 from mycelia.debug.statistics import array_of, is_finite
-from mycelia.engine.base import config
+from mycelia.engine.base import config, errors
 from mycelia.engine.observing import Operator
 from mycelia.engine.tensors.tensor import Tensor
 
@@ -143,5 +143,7 @@ def answer(debugged: Any, question: str, arguments: str) -> Any:
             parts = [m for slot, array in enumerate(found) for m in to_messages(array, slot=str(slot))]
             return messages.Answer(tensors=parts)
         return messages.Answer(text=json.dumps(found))
+    except errors.MyceliaError as cause:
+        return messages.Answer(error=f"{cause.subject}: {cause.message}")
     except Exception as cause:  # the training goes on, whatever a question runs into
         return messages.Answer(error=f"{type(cause).__name__}: {cause}")
