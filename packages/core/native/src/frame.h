@@ -25,6 +25,7 @@ struct Frame {
   std::vector<Held> held;
   std::vector<uint8_t> in_place;      // per update of this run
   Tensor* measured = nullptr;         // of a run that is measured: a row per output of an instruction
+  int32_t counts_begin = 0, counts_end = 0;  // columns of these rows that count what is not finite
 };
 
 inline int64_t byte_count(const myc_tensor& t) { return t.size * kItemSize[t.dtype]; }

@@ -278,7 +278,11 @@ PyMethodDef methods[] = {
      "open, blocks, followers: bytes of int32. open: (value, axis, position in numbers) of each size that differs; blocks: (value,\n"
      "first, last) of what lies in the arena and when; followers: (value, value that it lies in place of). instructions: {index: one\n"
      "that takes its place}; sources: None or, for each source, a Hoisted that takes its place or None."},
-    {"measure", program_measure, METH_VARARGS, "measure(meter, gauges): after each run call meter(table) with what kernels find of all results; None ends it."},
+    {"measure", program_measure, METH_VARARGS, 
+     "measure(meter, gauges, begin, end, passes): after each run call meter(table, finite) with what kernels find of all results; None\n"
+     "ends it.\n\n"
+     "Columns [begin, end) of the table count what is not finite; `finite`: they are all zero. passes: a byte for each instruction, not\n"
+     "zero if its results are finite where all that it reads is; where all columns are such counts, it is looked at only if there are."},
     {"observe", program_observe, METH_O, "observe(function): call function(index, outputs) after each instruction; None ends it."},
     {nullptr, nullptr, 0, nullptr}};
 

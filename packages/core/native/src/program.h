@@ -112,12 +112,14 @@ struct Body {
 
   std::vector<Timing> timings;   // per instruction while it is profiled
   PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
-  PyObject* meter = nullptr;     // called after each run with what `gauges` found: meter(table)
+  PyObject* meter = nullptr;     // called after each run with what `gauges` found: meter(table, finite)
   PyObject* gauges = nullptr;    // tuple: Plans of kernels that describe a tensor by `gauge_width` float64
   Plan* gauge_of[MYC_DTYPE_COUNT] = {};  // by dtype, from `gauges`, or NULL
   int32_t gauge_width = 0;
   Ints gauge_row;                // per instruction: the row of its first output
   int64_t gauge_rows = 0;
+  std::vector<Ints> decided_by;  // per instruction: rows which, all of them zero, say that its own are; empty: none do
+  int32_t counts_begin = 0, counts_end = 0;  // columns that count what is not finite
   PyObject* nodes = nullptr;     // what each instruction was made from
   PyObject* info = nullptr;      // whatever the builder wants to keep with the program
   bool profiled = false;

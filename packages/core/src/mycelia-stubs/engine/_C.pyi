@@ -127,8 +127,9 @@ class Program:
     def timings(self) -> list[tuple[int, int]]: ...
     def observe(self, function: Callable[[int, tuple], Any] | None, /) -> None: ...
     def measure(
-        self, meter: Callable[[Tensor], Any] | None, gauges: tuple[tuple[DType, Plan], ...], /
-    ) -> None: ...
+        self, meter: Callable[[Tensor, bool], Any] | None, gauges: tuple[tuple[DType, Plan], ...],
+        begin: int, end: int, passes: bytes, /,
+    ) -> None: ...  # fmt: skip
 
     def resized(
         self, numbers: list[int], open: bytes, blocks: bytes, followers: bytes,

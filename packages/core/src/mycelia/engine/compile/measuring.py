@@ -16,26 +16,31 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.compile import executable
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.observing.observers import Names, Operator
-from mycelia.engine.ops.define import find
+from mycelia.engine.ops.define import OpDef, find
 
 #: What can be measured: all numbers of a debugger, or how many elements are NaN, -inf and inf.
 STATISTICS, FINITE = "tensor_statistics", "nonfinite_counts"
 _DTYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _KERNEL = 0  # kind of Plan
-_NONFINITE = slice(5, 8)  # columns of `STATISTICS`
+_WITH_NUMBERS = ("pad_constant",)  # the number that it puts in may be infinite
+_COUNTS = {STATISTICS: slice(5, 8), FINITE: slice(0, 3)}  # columns: NaN, -inf, inf
 
 
 class Measured:
     """What was found in one run of a program. `rows`: an operator and the number of its output per row of
-    `table`,
-    in order of execution; rows of what did not run, and of numbers that are no floats, are zero. `run`: how
-    many runs of the program were measured before.
+    `table`, in order of execution; rows of what did not run, and of numbers that are no floats, are zero.
+    `run`: how many runs of the program were measured before; `is_finite`: whether every element of all
+    outputs is.
     """
 
-    __slots__ = ("program", "run", "table")
+    __slots__ = ("program", "run", "is_finite", "_table")
 
-    def __init__(self, program: _C.Program, table: np.ndarray, run: int) -> None:
-        self.program, self.table, self.run = program, table, run
+    def __init__(self, program: _C.Program, table: _C.Tensor, run: int, is_finite: bool) -> None:
+        self.program, self.run, self.is_finite, self._table = program, run, is_finite, table
+
+    @property
+    def table(self) -> np.ndarray:
+        return self._table.asnumpy()
 
     @property
     def rows(self) -> list[tuple[Operator, int]]:
@@ -44,7 +49,8 @@ class Measured:
     @property
     def nonfinite(self) -> np.ndarray:
         """How many elements are NaN, -inf and inf, a row each."""
-        return self.table if self.table.shape[1] == 3 else self.table[:, _NONFINITE]
+        table = self.table
+        return table[:, _COUNTS[FINITE if table.shape[1] == 3 else STATISTICS]]
 
 
 _known_rows: weakref.WeakKeyDictionary[_C.Program, list[tuple[Operator, int]]] = weakref.WeakKeyDictionary()
@@ -94,21 +100,39 @@ def _attach_all() -> None:
 
 def _attach(program: _C.Program) -> None:
     if not _reports:
-        program.measure(None, ())
+        program.measure(None, (), 0, 0, b"")
         return
     gauge = STATISTICS if any(g == STATISTICS for _, g in _reports) else FINITE
     reference = weakref.ref(program)
 
-    def meter(table: _C.Tensor) -> None:
+    def meter(table: _C.Tensor, is_finite: bool) -> None:
         alive = reference()
         if alive is None:
             return
         run = _counts[alive] = _counts.get(alive, -1) + 1
-        measured = Measured(alive, table.asnumpy(), run)
+        measured = Measured(alive, table, run, is_finite)
         for report, _ in list(_reports):
             report(measured)
 
-    program.measure(meter, _gauges(gauge))
+    gauges = _gauges(gauge)
+    counts = _COUNTS[gauge] if gauges else slice(0, 0)
+    program.measure(meter, gauges, counts.start, counts.stop, _passes(program))
+
+
+def _passes(program: _C.Program) -> bytes:
+    """Per instruction whether its results are finite where all that it reads is: what only moves elements, or
+    chooses among them, makes no infinities. A copy of theirs would be read for nothing.
+    """
+    if not program.nodes:
+        return bytes(program.instruction_count)
+    return bytes(keeps_finite(node.op.definition) for node in program.nodes)
+
+
+def keeps_finite(definition: OpDef | None) -> bool:
+    """Whether results of an op are finite where all that it reads is, whatever its attributes are."""
+    if definition is None or definition.name in _WITH_NUMBERS:
+        return False
+    return definition.exact or definition.moves
 
 
 def _gauges(name: str) -> tuple[tuple[Any, _C.Plan], ...]:

@@ -92,7 +92,7 @@ class Check:
         self.stack.close()
 
     def report(self, measured: measuring.Measured) -> None:
-        if measured.nonfinite.any():
+        if not measured.is_finite:
             self.told(overflows(measured))
 
 

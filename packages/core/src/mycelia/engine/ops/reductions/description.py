@@ -62,6 +62,8 @@ def _samples(rand):
     yield np.array([1.0, -2.0, 0.0, -0.0, np.nan, np.inf, -np.inf, 3e38], np.float32)
     yield np.full(3000, np.nan, np.float32)
     yield np.full(4, 1e30, np.float32)  # squares that float32 has not
+    yield np.full(3000, 2.0**-75, np.float32)
+    yield np.full(3000, -(2.0**-149), np.float32)
     yield np.array([1.0, np.nan, -np.inf, 1e200], np.float64)
     yield rand.ints(-3, 4, (2, 9))
     yield rand.bools(4, 4)
