@@ -3,6 +3,7 @@
 usage: benchmarks/debug.py [--repeats N]
        benchmarks/debug.py --faults     the faults planted in tests/planted_faults.py, and what the tools name
        benchmarks/debug.py --compare [--full]        two dumps compared, 1 GB or 10 GB of both sides together
+       benchmarks/debug.py --ring       memory that a dump of the last steps takes, against what it was set to
 
 A bar stands beside each ratio. All is CPU time of this process, ways interleaved, the best of the repeats.
 """
@@ -23,7 +24,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import Tensor, nn
-from mycelia.debug.dump import DumpObserver, parse
+from mycelia.debug.dump import DumpObserver, dump, parse
 from mycelia.engine import observing
 from mycelia.engine.compile import measuring
 
@@ -185,6 +186,45 @@ def compare(size_bytes) -> None:
     print(f"| {size_bytes / 1e9:.1f} GB | {seconds:.1f} | {rate:.0f} | 100 | {memory / 2**20:.0f} | 1024 |")
 
 
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    fields = Path("/proc/self/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+RINGS = {
+    "LeNet, compiled": (lenet, ms.GRAPH_MODE),
+    "LeNet, eager": (lenet, ms.PYNATIVE_MODE),
+    "ResNet-18, compiled": (resnet18, ms.GRAPH_MODE),
+}
+
+
+def ring_of(name, size) -> str:
+    """A row: what this process grows by while the last steps are kept in `size` MB, when these are full."""
+    run = step_of(*RINGS[name])
+    options = {"path": tempfile.gettempdir(), "eager": True}
+    with dump({**options, "last_bytes": 1}):
+        spent(run, 3)  # what a watched step takes anyway
+    before = resident()
+    with dump({**options, "last_bytes": size * 10**6}) as observer:
+        while not any(step.lost for step in observer.kept.steps):
+            run()
+        spent(run, 3)
+        grown, steps = resident() - before, len(observer.kept.steps)
+    return f"| {name} | {size} | {steps} | {grown / 1e6:.1f} | {grown / 1e6 / size:.3f} | 0.90 to 1.10 |"
+
+
+def ring() -> None:
+    """A process for each row: memory that one has given back serves the next."""
+    print("| step | set MB | steps kept | grown MB | ratio | bar |\n| --- | --- | --- | --- | --- | --- |")
+    for name, sizes in zip(RINGS, ((64, 512), (64, 512), (1024, 2048))):
+        for size in sizes:
+            command = [sys.executable, __file__, "--ring-of", name, str(size)]
+            print(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout, end="", flush=True
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=25, help="rounds of a few steps each")
@@ -196,12 +236,20 @@ def main() -> None:
         "--faults", action="store_true", help="which planted faults are found, instead of times"
     )
     parser.add_argument("--compare", action="store_true", help="measure the comparison of dumps instead")
+    parser.add_argument("--ring", action="store_true", help="measure the memory of the last steps instead")
+    parser.add_argument("--ring-of", nargs=2, metavar=("STEP", "MB"), help="one row of it, in this process")
     parser.add_argument("--full", action="store_true", help="with --compare: 10 GB")
     options = parser.parse_args()
     if options.faults:
         find_faults()
     if options.compare:
         compare(10**10 if options.full else 10**9)
+        return
+    if options.ring_of:
+        print(ring_of(options.ring_of[0], int(options.ring_of[1])))
+        return
+    if options.ring:
+        ring()
         return
     dumping = Dumping(100, options.folder)
     print("| step | way | bare ms | ratio | bar |\n| --- | --- | --- | --- | --- |")

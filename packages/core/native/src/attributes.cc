@@ -104,6 +104,10 @@ int set_is_parameter(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 PyObject* get_data_ptr(PyObject* self, void*) { return PyLong_FromVoidPtr(as_tensor(self)->t.data); }
+PyObject* get_memory(PyObject* self, void*) {
+  const Storage* s = as_tensor(self)->storage;
+  return Py_BuildValue("(NL)", PyLong_FromVoidPtr(s ? s->data : nullptr), static_cast<long long>(s ? s->bytes : 0));
+}
 PyObject* get_device(PyObject* self, void*) {
   const Storage* s = as_tensor(self)->storage;
   return PyLong_FromLong(s ? s->device : kHost);
@@ -131,6 +135,7 @@ PyGetSetDef tensor_attributes[] = {
     {"_is_parameter", get_is_parameter, set_is_parameter, "Reads inside a trace become graph inputs.", nullptr},
     {"_has_value", get_initialized, nullptr, "False for a tensor whose memory was not set yet.", nullptr},
     {"_data_ptr", get_data_ptr, nullptr, "Address of the first element.", nullptr},
+    {"_memory", get_memory, nullptr, "(address, size in bytes) of the block that it lies in, with other tensors or alone.", nullptr},
     {"_device", get_device, nullptr, "Number of the device in whose memory it lies; 0: the host.", nullptr},
     {"__dict__", get_dict, PyObject_GenericSetDict, "Attributes that were set on this tensor.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -74,9 +74,9 @@ class DumpConfig:
     """What is dumped, and where to. `text` is the file that says so, copied into the dump.
 
     `iterations`: ranges with both ends, in order and apart from each other, None for all. `last_steps`: N > 0
-    keeps the last N steps in memory, and writes them on trouble only, an operator that raises or a value that
-    is not finite; `conditions` likewise, when one is hit. `signal`: a step is dumped after each such signal,
-    and no other.
+    keeps the last N steps in memory, `last_bytes` what of the last steps fits into so much of it; they are
+    written on trouble only, an operator that raises or a value that is not finite; `conditions` likewise,
+    when one is hit. `signal`: a step is dumped after each such signal, and no other.
     """
 
     path: str
@@ -94,6 +94,7 @@ class DumpConfig:
     layout: str = "npy"
     save_kernel_args: bool = False
     last_steps: int = 0
+    last_bytes: int = 0
     conditions: tuple[dict[str, Any], ...] = ()
     before: int = 0
     after: int = 0
@@ -212,6 +213,7 @@ def _common(common: Mapping, text: str) -> DumpConfig:
         initial_iteration=_count(common, "initial_iteration"),
         layout=_choice(common, "layout", ("npy", "bin"), "npy"),
         last_steps=_count(common, "last_steps"),
+        last_bytes=_count(common, "last_bytes"),
         conditions=tuple(conditions),
         before=_count(common, "before"),
         after=_count(common, "after"),
@@ -346,8 +348,8 @@ def wants_eager(found: DumpConfig) -> bool:
 
 _COMMON = {
     "after", "before", "conditions", "dump_mode", "eager", "initial_iteration", "input_output", "iteration",
-    "kernels", "last_steps", "layout", "net_name", "op_debug_mode", "overflow_number", "path", "saved_data",
-    "signal", "statistic_category", "support_device",
+    "kernels", "last_bytes", "last_steps", "layout", "net_name", "op_debug_mode", "overflow_number", "path",
+    "saved_data", "signal", "statistic_category", "support_device",
 }  # fmt: skip
 _E2E = {
     "device_stat_precision_mode", "enable", "sample_mode", "sample_num", "save_kernel_args", "stat_calc_mode",

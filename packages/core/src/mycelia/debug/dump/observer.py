@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mycelia.debug.dump import config as settings
 from mycelia.debug.dump import files
 from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.dump.kept import Kept
 from mycelia.debug.dump.trouble import Trouble
-from mycelia.debug.dump.writer import PARAMETER, Record, Step, Writer
+from mycelia.debug.dump.writer import PARAMETER, Group, Record, Step, Writer
 from mycelia.debug.statistics import is_finite
 from mycelia.engine.base import config, log
 from mycelia.engine.base.origins import Origin
@@ -30,9 +30,10 @@ class DumpObserver(Observer):
         self.writer = Writer(found)
         self.overflows = 0
         self.asked = not found.signal  # by a signal, where one is set
-        keeps = found.last_steps or found.conditions
+        keeps = found.last_steps or found.last_bytes or found.conditions
         self.trouble = Trouble(found.conditions) if keeps else None
-        self.kept: deque[Step] = deque(maxlen=max(found.last_steps, found.before + 1))
+        counted = found.last_steps or found.conditions
+        self.kept = Kept(max(found.last_steps, found.before + 1) if counted else None, found.last_bytes)
         self.after = 0  # steps that are still written since there was trouble
 
     def move(self, found: DumpConfig) -> None:
@@ -74,48 +75,60 @@ class DumpObserver(Observer):
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
             return
         for name, tensor, _ in run.named_arguments():
-            self.take(run, Record(PARAMETER, name, files.CLOCK.stamp(), "output", 0, tensor._detach()))
+            self.take(run, Group(list(self.records(PARAMETER, name, "output", [tensor._detach()]))))
 
     def seen(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> None:
         step: Step = run.notes[self]
-        if run.of.graph is None:
-            step.calls.append((operator, list(inputs), list(outputs)))
-        if self.config.op_debug_mode == settings.EXCEPTION or not self.is_chosen(operator):
-            return
-        if self.config.op_debug_mode == settings.OVERFLOW:
+        call = (operator, list(inputs), list(outputs)) if run.of.graph is None else None
+        records = []
+        if self.is_written(operator, outputs):
+            step.operators.append(operator)
+            if self.config.input_output != settings.OUTPUTS:
+                records += self.records(operator.type, operator.name, "input", inputs)
+            if self.config.input_output != settings.INPUTS:
+                records += self.records(operator.type, operator.name, "output", outputs)
+        self.take(run, Group(records, call))
+
+    def is_written(self, operator: Operator, outputs: Sequence[Tensor]) -> bool:
+        mode = self.config.op_debug_mode
+        if mode == settings.EXCEPTION or not self.is_chosen(operator):
+            return False
+        if mode == settings.OVERFLOW:
             limit = self.config.overflow_number
             if (limit and self.overflows >= limit) or all(map(is_finite, outputs)):
-                return
+                return False
             self.overflows += 1
-        step.operators.append(operator)
-        if self.config.input_output != settings.OUTPUTS:
-            self.take_all(run, operator, "input", inputs)
-        if self.config.input_output != settings.INPUTS:
-            self.take_all(run, operator, "output", outputs)
+        return True
 
     def failed(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], error: BaseException
     ) -> None:
-        if run.of.graph is None:
-            run.notes[self].calls.append((operator, list(inputs), []))
-        if self.config.op_debug_mode == settings.EXCEPTION and self.is_chosen(operator):
-            self.take_all(run, operator, "input", inputs)
+        written = self.config.op_debug_mode == settings.EXCEPTION and self.is_chosen(operator)
+        call = (operator, list(inputs), []) if run.of.graph is None else None
+        self.take(
+            run,
+            Group(list(self.records(operator.type, operator.name, "input", inputs)) if written else [], call),
+        )
 
-    def take_all(self, run: Run, operator: Operator, io: str, tensors: Sequence[Tensor | None]) -> None:
+    @staticmethod
+    def records(kind: str, name: str, io: str, tensors: Sequence[Tensor | None]) -> Iterator[Record]:
+        useless = config.get("dump_ignore_useless_output")
         for slot, tensor in enumerate(tensors):
-            if tensor is not None:
-                record = Record(operator.type, operator.name, files.CLOCK.stamp(), io, slot, tensor)
-                self.take(run, record)
+            if tensor is not None and (tensor.size or not useless):
+                yield Record(kind, name, files.CLOCK.stamp(), io, slot, tensor)
 
-    def take(self, run: Run, record: Record) -> None:
+    def take(self, run: Run, group: Group) -> None:
         step: Step = run.notes[self]
-        if not record.tensor.size and config.get("dump_ignore_useless_output"):
-            return
         if self.trouble is not None:
-            step.records.append(record)
-        else:
+            if group.records or group.call:
+                self.trouble.look(step, group)
+                self.kept.add(step, group)
+            return
+        if group.call is not None:
+            step.calls.append(group.call)
+        for record in group.records:
             self.writer.guarded(self.writer.add, step, record)
 
     def end(self, run: Run, error: BaseException | None) -> None:
@@ -125,13 +138,16 @@ class DumpObserver(Observer):
         if self.trouble is None:
             self.writer.guarded(self.writer.finish, step)
             return
-        self.kept.append(step)
-        reason = self.trouble.found(step, error)
+        self.kept.end(step)
+        reason = f"{type(error).__name__}: {error}" if error is not None else step.reason
         if reason:
             text = "%s in iteration %d: the steps kept are written to %s"
             log.logger(__name__).warning(text, reason, step.iteration, self.config.path)
             self.after = self.config.after + 1
         if self.after:
             self.after -= 1
-            while self.kept:
-                self.writer.guarded(self.writer.finish, self.kept.popleft())
+            for kept in self.kept.take():
+                if kept.lost:
+                    text = "iteration %d lacks its first %d tensors, for which last_bytes had no room"
+                    log.logger(__name__).warning(text, kept.iteration, kept.lost)
+                self.writer.guarded(self.writer.finish, kept)

@@ -15,7 +15,7 @@ from mycelia.debug.conditions import (
     condition,
 )
 from mycelia.debug.conditions.recommended import suits
-from mycelia.debug.dump.writer import Record, Step
+from mycelia.debug.dump.writer import Group, Record, Step
 from mycelia.debug.statistics import array_of, is_finite
 from mycelia.engine.base import errors
 
@@ -52,22 +52,25 @@ class Watch:
 
 
 class Trouble:
-    """Looks at each step that is kept. Without conditions every value that is not finite counts."""
+    """Looks at what is kept. Without conditions every value that is not finite counts."""
 
     def __init__(self, conditions: tuple[Mapping[str, Any], ...]) -> None:
         self.watches = [Watch(given) for given in conditions]
 
-    def found(self, step: Step, error: BaseException | None) -> str:
-        """What is wrong in this step; empty if nothing is."""
-        reason = "" if error is None else f"{type(error).__name__}: {error}"
-        if not self.watches:
-            bad = next((r for r in step.records if r.io == "output" and not is_finite(r.tensor)), None)
-            return reason or ("" if bad is None else f"{bad.name} is not finite")
+    def look(self, step: Step, group: Group) -> None:
+        """Note in `step.reason` what is wrong first. Each operator is looked at when it has run: where memory
+        is short it may be gone at the end of the step.
+        """
+        if not self.watches and not step.reason:
+            outputs = (r for r in group.records if r.io == "output")
+            bad = next((r for r in outputs if not is_finite(r.tensor)), None)
+            step.reason = "" if bad is None else f"{bad.name} is not finite"
         for watch in self.watches:
-            inputs = _inputs(step) if watch.condition.reads_inputs else {}
-            for record in filter(watch.looks_at, step.records):
-                reason = reason or self.hits(watch, step, record, inputs.get((record.kind, record.name)))
-        return reason
+            read = [r for r in group.records if r.io == "input"] if watch.condition.reads_inputs else []
+            inputs = [array_of(r.tensor) for r in read] or None
+            for record in filter(watch.looks_at, group.records):
+                reason = self.hits(watch, step, record, inputs)
+                step.reason = step.reason or reason
 
     def hits(self, watch: Watch, step: Step, record: Record, inputs: Sequence[np.ndarray] | None) -> str:
         key, array = (record.kind, record.name, record.slot), array_of(record.tensor)
@@ -79,12 +82,3 @@ class Trouble:
             return ""
         actual = found.reason or ", ".join(f"{p.name} = {p.actual:g}" for p in found.parameters if p.hit)
         return f"{record.name} hits {watch.condition.id}" + (f" ({actual})" if actual else "")
-
-
-def _inputs(step: Step) -> dict[tuple[str, str], list[np.ndarray]]:
-    """What each operator of a step read, by type and name."""
-    found: dict[tuple[str, str], list[np.ndarray]] = {}
-    for record in step.records:
-        if record.io == "input":
-            found.setdefault((record.kind, record.name), []).append(array_of(record.tensor))
-    return found

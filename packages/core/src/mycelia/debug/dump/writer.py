@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -40,13 +41,22 @@ class Record(NamedTuple):
     tensor: Tensor
 
 
+class Group(NamedTuple):
+    """What is written of one operator, or one argument; `call`: the whole call, of an eager operator."""
+
+    records: list[Record]
+    call: graph_files.Call | None = None
+
+
 class Step:
     """What is known of a run of a graph, or of a step of eager calls."""
 
     def __init__(self, of: Watched, iteration: int) -> None:
         self.of, self.iteration = of, iteration
         self.folder: StepFolder | None = None  # once there is something to write
-        self.records: list[Record] = []  # kept until it shows whether they are written
+        self.groups: deque[Group] = deque()  # kept until it shows whether they are written
+        self.lost = 0  # records, the first ones, that were kept no longer
+        self.reason = ""  # what is wrong in it, as far as it ran
         self.rows: list[list[str]] = []
         self.operators: list[Operator] = []  # whose tensors are written
         self.calls: list[Call] = []  # of eager operators
@@ -115,17 +125,18 @@ class Writer:
     def finish(self, step: Step) -> None:
         """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
         try:
-            for record in step.records:
-                self.add(step, record)
+            for group in step.groups:
+                for record in group.records:
+                    self.add(step, record)
             if step.folder is not None:
                 self.complete(step, step.folder)
         finally:
-            step.records = []
             if step.folder is not None:
                 step.folder.publish()
         self.describe()
         if step.of.graph is None:
-            graph_files.write_calls(self.root, step.of.number, step.calls)
+            calls = step.calls or [group.call for group in step.groups if group.call is not None]
+            graph_files.write_calls(self.root, step.of.number, calls)
         elif step.of.number not in self.known_graphs:
             self.known_graphs.add(step.of.number)
             graph_files.write_graph(self.root, step.of)
