@@ -137,8 +137,8 @@ class SummaryCollector(Callback):
 
     `summary_dir`: directory of the run; `collect_freq`: steps between two records (epochs in sink mode);
     `collect_specified_data`: what to collect, with `keep_default_action` in addition to the defaults;
-    `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: steps between two tensors, else
-    about 20 a run; `max_file_size`, `export_options`: as in SummaryRecord.
+    `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: tensors of operators are recorded
+    at the first step and at those that it divides, else at about 20 of a run; `max_file_size`, `export_options`: as in SummaryRecord.
     `collect_system`, on unless `collect_specified_data` or `keep_default_action` say otherwise, records the
     use of processors, memory, disk, network and NVIDIA's GPUs under `system/`, at most every five seconds.
     The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict
@@ -185,8 +185,8 @@ class SummaryCollector(Callback):
         self._record: SummaryRecord | None = None
         self._started = False
         self._first = self._is_parse_loss_success = True
-        self._is_seldom = False  # whether only those steps are of use that `collect_freq` divides
-        self._tensors_due: int | None = None
+        self._is_seldom = False  # whether only steps that are due are of use
+        self._tensor_steps = range(0)
 
     def __enter__(self):
         self._record = SummaryRecord(
@@ -215,7 +215,8 @@ class SummaryCollector(Callback):
     def step_end(self, run_context):
         params = run_context.original_args()
         # Most steps end here, and cost next to nothing: keys of the dict are found sooner than attributes.
-        if self._is_seldom and params["cur_step_num"] % self._collect_freq:
+        step = params["cur_step_num"]
+        if self._is_seldom and step % self._collect_freq and step not in self._tensor_steps:
             if monotonic() >= self._system_due:
                 self._record_system(params)
             return
@@ -275,22 +276,27 @@ class SummaryCollector(Callback):
 
     def _collect(self, params, count: int) -> None:
         """Record the values of a step if it is due: the first, and each that `collect_freq` divides."""
-        if not (self._first or count % self._collect_freq == 0):
-            return
+        is_due = self._first or count % self._collect_freq == 0
+        if self._first:
+            self._tensor_steps = self._steps_of_tensors(params)
+        with_tensors = self._first or count in self._tensor_steps
         self._first = False
-        step, with_tensors = params.cur_step_num, self._tensors_are_due(params)
-        found = [*self._loss(params), *self._input_data(params), *self._histograms(params)]
-        self._record.record_values(step, found, None if with_tensors else _is_no_tensor)
+        step = params.cur_step_num
+        if is_due:
+            found = [*self._loss(params), *self._input_data(params), *self._histograms(params)]
+            self._record.record_values(step, found, None if with_tensors else _is_no_tensor)
+        elif with_tensors:
+            self._record.record(step, plugin_filter=_is_tensor)
 
-    def _tensors_are_due(self, params) -> bool:
-        if self._tensor_freq is None:
-            total = params.epoch_num * params.batch_num
-            steps = -(-total // self._collect_freq)
-            self._tensor_freq = self._collect_freq * max(1, -(-steps // _TENSOR_STEPS))
-        if self._tensors_due is None or params.cur_step_num >= self._tensors_due:
-            self._tensors_due = (params.cur_step_num // self._tensor_freq + 1) * self._tensor_freq
-            return True
-        return False
+    def _steps_of_tensors(self, params) -> range:
+        """Steps, or epochs in sink mode, at which tensors are recorded beside the first, as in MindSpore."""
+        total = params.epoch_num * (1 if params.dataset_sink_mode else params.batch_num)
+        if self._tensor_freq is not None:
+            return range(0, total + 1, self._tensor_freq)
+        if total // self._collect_freq < _TENSOR_STEPS:
+            return range(0, total + 1, self._collect_freq)
+        between = total // (_TENSOR_STEPS - 1)
+        return range(0, total + 1, between)[:_TENSOR_STEPS] if between > 1 else range(_TENSOR_STEPS + 1)
 
     def _loss(self, params) -> list[_Item]:
         if not self._collect_specified_data.get("collect_metric") or not self._is_parse_loss_success:
@@ -413,6 +419,10 @@ class SummaryCollector(Callback):
             **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
         }
         write_text(path, json.dumps(facts), 0o400)
+
+
+def _is_tensor(plugin: str) -> bool:
+    return plugin == "tensor"
 
 
 def _is_no_tensor(plugin: str) -> bool:

@@ -116,7 +116,8 @@ class SummaryRecord:
         self.network, self._has_graph = network, False
         self._mode, self._closed = "train", False
         self._pool: dict[str, list[tuple]] = defaultdict(list)
-        self._taken: dict[tuple[str, str], np.ndarray] = {}  # of operators, since the last record
+        self._taken: dict[tuple[str, str], tuple[np.ndarray, str]] = {}  # of operators, since the last record
+        self._rooms: dict[tuple[str, str], np.ndarray] = {}  # where their values lie: new memory is dear
         seconds = int(time.time())
         self._directory, self._seconds = directory, seconds
         version = double(1, time.time()) + text(3, "MindSpore.Event:1")
@@ -162,7 +163,13 @@ class SummaryRecord:
         if isinstance(tensor, np.ndarray):
             tensor = Tensor(tensor)
         _check_form(kind, tensor)
-        self._taken[kind, name] = tensor.asnumpy().copy(), str(tensor.dtype)
+        array, key = tensor.asnumpy(), (kind, name)
+        room = self._rooms.get(key)
+        if room is None or room.shape != array.shape or room.dtype != array.dtype:
+            room = self._rooms[key] = array.copy()
+        else:
+            np.copyto(room, array)
+        self._taken[key] = room, str(tensor.dtype)
 
     def add_value(self, plugin: str, name: str, value) -> None:
         """Keep a value for the next `record`.
