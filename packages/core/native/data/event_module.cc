@@ -1,8 +1,10 @@
 // The functions of mycelia.engine._data on event files: values as messages, messages as records.
 #include "event_file.h"
 #include "event_values.h"
+#include "message.h"
 
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,33 @@ PyObject* framed_of(PyObject*, PyObject* object) {
     std::string record;
     put_record(std::string(data, static_cast<size_t>(size)), &record);
     return PyBytes_FromStringAndSize(record.data(), static_cast<Py_ssize_t>(record.size()));
+  });
+}
+
+// bucket_table(message)
+PyObject* bucket_table(PyObject*, PyObject* object) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) return nullptr;
+  const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> held(&view, PyBuffer_Release);
+  return guarded([&]() -> PyObject* {
+    std::vector<double> table;
+    Fields histogram(static_cast<const char*>(view.buf), static_cast<size_t>(view.len));
+    bool ok = true;
+    while (histogram.next()) {
+      if (histogram.number != 1) continue;
+      if (histogram.kind != 2) return PyErr_Format(PyExc_ValueError, "a number stands where a bucket is expected");
+      Fields bucket(histogram.data, histogram.size);
+      double left = 0, width = 0, count = 0;
+      while (bucket.next()) {
+        if (bucket.number == 1) left = bucket.as_double();
+        else if (bucket.number == 2) width = bucket.as_double();
+        else if (bucket.number == 3 && bucket.kind == 0) count = static_cast<double>(bucket.value);
+      }
+      ok = ok && bucket.ok;
+      for (const double number : {left, left + width, count}) table.push_back(number);
+    }
+    if (!ok || !histogram.ok) return PyErr_Format(PyExc_ValueError, "a histogram's message is cut off or has fields of an unknown kind");
+    return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(table.data()), static_cast<Py_ssize_t>(table.size() * sizeof(double)));
   });
 }
 
@@ -64,6 +93,8 @@ PyObject* summary_values(PyObject*, PyObject* object) {
 
 PyMethodDef event_functions[] = {
     {"framed", framed_of, METH_O, "framed(message): a record of an event file: length, its masked CRC-32C, message, its masked CRC-32C."},
+    {"bucket_table", bucket_table, METH_O,
+     "bucket_table(message): of each bucket of a Histogram's message the left edge, the right one and the count, as bytes of float64 [n, 3]."},
     {"png", png_of, METH_O, "png(pixels): uint8 [H, W, 1 or 3] as PNG, grey or RGB."},
     {"summary_values", summary_values, METH_O,
      "summary_values(values): of each (tag, kind, content) a Summary with this one value, as bytes. Kinds: \"scalar\" with a float,\n"

@@ -137,8 +137,9 @@ class SummaryCollector(Callback):
 
     `summary_dir`: directory of the run; `collect_freq`: steps between two records (epochs in sink mode);
     `collect_specified_data`: what to collect, with `keep_default_action` in addition to the defaults;
-    `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: tensors of operators are recorded
-    at the first step and at those that it divides, else at about 20 of a run; `max_file_size`, `export_options`: as in SummaryRecord.
+    `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: tensors of operators are
+    recorded at the first step and at those that it divides, else at about 20 of a run; `max_file_size`,
+    `export_options`: as in SummaryRecord.
     `collect_system`, on unless `collect_specified_data` or `keep_default_action` say otherwise, records the
     use of processors, memory, disk, network and NVIDIA's GPUs under `system/`, at most every five seconds.
     The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from mycelia.engine import _data
 from mycelia.engine.base.wire import field, fields, signed
 from mycelia.train.summary.events import double, single, text
 from mycelia.train.summary.values import value
@@ -55,13 +56,12 @@ def image(message: bytes) -> bytes:
 
 def histogram(left: np.ndarray, right: np.ndarray, counts: np.ndarray) -> bytes:
     """The same of a distribution: ends and counts of its buckets, float [n] each."""
-    table = np.stack([left, right, counts], axis=1).astype("<f8")
-    return field(8, _tensor(table, _DOUBLE)) + _metadata("histograms", _TENSOR)
+    return _histogram(np.stack([left, right, counts], axis=1).astype("<f8").tobytes())
 
 
 def tensor(values: np.ndarray) -> bytes:
     """The same of a tensor, as float32."""
-    return field(8, _tensor(values.astype("<f4"), _FLOAT))
+    return field(8, _tensor(values))
 
 
 def plugin(name: str, message: bytes) -> bytes:
@@ -125,20 +125,8 @@ def _value(message: int | memoryview) -> bytes:
         elif number == 8:
             content = tensor(_floats(_message(one)))
         elif number == 9:
-            buckets = np.array([_bucket(b) for n, b in fields(_message(one)) if n == 1]).reshape(-1, 3)
-            content = histogram(buckets[:, 0], buckets[:, 0] + buckets[:, 1], buckets[:, 2])
+            content = _histogram(_data.bucket_table(_message(one)))
     return value(tag, content) if content else b""
-
-
-def _bucket(message: int | memoryview) -> tuple[float, float, float]:
-    left = width = count = 0.0
-    for number, one in fields(_message(message)):
-        if number == 3 and isinstance(one, int):
-            count = float(one)
-        elif number in (1, 2):
-            found = _double(one)
-            left, width = (found, width) if number == 1 else (left, found)
-    return left, width, count
 
 
 def _floats(message: memoryview) -> np.ndarray:
@@ -154,9 +142,17 @@ def _floats(message: memoryview) -> np.ndarray:
     return np.frombuffer(data, "<f4").reshape(dims)
 
 
-def _tensor(values: np.ndarray, kind: int) -> bytes:
+def _histogram(table: bytes) -> bytes:
+    """`table`: float64 [n, 3], ends and counts of the buckets."""
+    shape = field(2, field(1, len(table) // 24)) + field(2, field(1, 3))
+    content = field(1, _DOUBLE) + field(2, shape) + field(4, table)
+    return field(8, content) + _metadata("histograms", _TENSOR)
+
+
+def _tensor(values: np.ndarray) -> bytes:
+    """As float32."""
     shape = b"".join(field(2, field(1, n)) for n in values.shape)
-    return field(1, kind) + field(2, shape) + field(4, values.tobytes())
+    return field(1, _FLOAT) + field(2, shape) + field(4, values.astype("<f4").tobytes())
 
 
 def _metadata(plugin: str, data_class: int, content: bytes = b"") -> bytes:
