@@ -30,7 +30,8 @@ def encoded(items: list[tuple[str, str, float | np.ndarray]]) -> list[bytes | No
 def tensor_message(array: np.ndarray, dtype_name: str) -> bytes:
     """A TensorProto; its values are floats whatever the dtype."""
     dims = b"".join(field(1, int(d)) for d in array.shape)
-    return dims + field(2, DATA_TYPES.get(dtype_name, 0)) + field(3, array.astype("<f4", copy=False).tobytes())
+    numbers = array.astype("<f4", copy=False).tobytes()
+    return dims + field(2, DATA_TYPES.get(dtype_name, 0)) + field(3, numbers)
 
 
 def tensor(array: np.ndarray, dtype_name: str) -> bytes:
