@@ -221,7 +221,7 @@ class SummaryCollector(Callback):
             if monotonic() >= self._system_due:
                 self._record_system(params)
             return
-        if params.mode != "train":
+        if params["mode"] != "train":
             return
         if not self._started:
             self._started = True
@@ -232,8 +232,8 @@ class SummaryCollector(Callback):
             self._record.record(params.cur_step_num)
         if monotonic() >= self._system_due:
             self._record_system(params)
-        if not params.dataset_sink_mode:
-            self._collect(params, params.cur_step_num)
+        if not params["dataset_sink_mode"]:
+            self._collect(params, step)
         if self._landscape and self._landscape["unit"] == "step":
             self._save_point(params, params.cur_step_num)
         self._is_seldom = not self._landscape and not self._first
@@ -282,7 +282,7 @@ class SummaryCollector(Callback):
             self._tensor_steps = self._steps_of_tensors(params)
         with_tensors = self._first or count in self._tensor_steps
         self._first = False
-        step = params.cur_step_num
+        step = params["cur_step_num"]
         if is_due:
             found = [*self._loss(params), *self._input_data(params), *self._histograms(params)]
             self._record.record_values(step, found, None if with_tensors else _is_no_tensor)
@@ -310,7 +310,7 @@ class SummaryCollector(Callback):
 
     def _get_loss(self, params) -> float | None:
         """The loss of a step; after an output without one it is not asked for again."""
-        loss = loss_value(params.net_outputs)
+        loss = loss_value(params["net_outputs"])
         self._is_parse_loss_success = loss is not None
         return loss
 
