@@ -44,6 +44,26 @@ def test_two_ranks_go_together_and_wait_for_the_one_that_hits(desk):
     assert [process.wait() for process in both] == [0, 0]
 
 
+def test_a_hit_of_one_rank_stops_the_others(desk):
+    both = [
+        desk.train("--steps", "100000", "--bad", "3" if rank else "0", RANK_ID=str(rank)) for rank in (0, 1)
+    ]
+    desk.until("waiting", 0, ranks=2)
+    (log,) = [n["name"] for n in desk.nodes(name="Log-op", rank_id="1") if n["type"] == "Log"]
+    desk.ask("create-watchpoint", {
+        "condition": {"id": "tensor_overflow", "params": []}, "watch_nodes": [log], "rank_id": 1,
+    })  # fmt: skip
+    desk.go(-1)
+    now = desk.until("waiting", ranks=2)
+    assert now["step"] == 3  # that of the rank that hit, however far the other had come, which waits, too
+    assert now["last_step"] >= 3 and all(process.poll() is None for process in both)
+    (hit,) = desk.ask("search-watchpoint-hits", {"rank_id": 1})["watch_point_hits"]
+    assert hit["node_name"] == log
+    assert desk.value(f"{log}:input:0", rank=1) == -1
+    desk.ask("control", {"mode": "terminate"})
+    assert [process.wait() for process in both] == [0, 0]
+
+
 def test_a_second_training_of_a_rank_goes_on_by_itself(desk):
     first = desk.train("--steps", "2")
     desk.until("waiting", 0)

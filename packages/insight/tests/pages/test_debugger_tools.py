@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from selenium.webdriver.support.ui import Select
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "service"), str(TESTS / "pages")]
 import test_debugger_pages as pages  # noqa: E402
-from dump_folders import BAD_STEP  # noqa: E402
-from test_debugger_pages import BACKBONE, HOME, at, data, press, query, text  # noqa: E402
+from dump_folders import BAD_STEP, dump_training  # noqa: E402
+from test_debugger_pages import BACKBONE, HOME, at, current, data, press, query, text  # noqa: E402
 from test_pages import by, until  # noqa: E402
+from test_service import Command  # noqa: E402
 
 dumped, sessions, page = pages.dumped, pages.sessions, pages.page  # fixtures
 RELU = f"{BACKBONE}/relu-ReLU/ReLU-op0"
@@ -190,4 +192,31 @@ def test_an_expression_is_watched_and_a_wrong_one_is_told(page, sessions, chromi
     press(driver, "watch-recheck")
     until(driver, lambda: RELU.rpartition("/")[2] in text(driver, "hit"))
     assert driver.title != "taken"
+    refused(chromium)
+
+
+def test_a_service_that_is_restarted_is_told_and_found_again(tmp_path, chromium):
+    base = tmp_path / "runs"
+    dump_training(base / "dump")
+    command = Command(tmp_path / "service")
+    (tmp_path / "service").mkdir()
+    assert command.start(base).returncode == 0
+    try:
+        chromium.get("about:blank")
+        chromium.get(f"http://127.0.0.1:{command.port}/#/offline-debugger?dir=" + quote("./dump"))
+        until(chromium, lambda: by(chromium, "step") and by(chromium, "tree-node"))
+        press(chromium, "step", step="2")
+        until(chromium, lambda: current(chromium) == "2")
+        command("stop", "--port", str(command.port))
+        until(chromium, lambda: text(chromium, "debugger-failure"))
+        assert command.start(base).returncode == 0
+        until(chromium, lambda: by(chromium, "step") and not text(chromium, "debugger-failure"))
+        press(chromium, "step", step="3")
+        until(chromium, lambda: current(chromium) == "3")
+        assert command.get("/v1/mindinsight/debugger/sessions")["train_jobs"] == {
+            "./dump": query(chromium)["sessionId"]
+        }
+    finally:
+        chromium.get("about:blank")
+        command("stop", "--port", str(command.port))
     refused(chromium)

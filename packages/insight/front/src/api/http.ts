@@ -3,7 +3,15 @@
 export type Value = number | "NaN" | "Infinity" | "-Infinity";
 export type Query = Record<string, string | number | string[]>;
 
-export class ServiceError extends Error {}
+export class ServiceError extends Error {
+  // isGone: what was asked about is not there, or no longer.
+  constructor(
+    text: string,
+    readonly isGone = false,
+  ) {
+    super(text);
+  }
+}
 
 // The page lies at <prefix>/, whatever that is.
 const root = new URL("./api/v1/", document.baseURI);
@@ -16,7 +24,7 @@ export function address(path: string, query: Query = {}): URL {
 
 async function answered<T>(answer: Response): Promise<T> {
   const body = await answer.json().catch(() => ({ error: answer.statusText }));
-  if (!answer.ok) throw new ServiceError(body.error ?? body.error_msg ?? answer.statusText);
+  if (!answer.ok) throw new ServiceError(body.error ?? body.error_msg ?? answer.statusText, answer.status === 404 || body.error_code === "5054B282");
   return body as T;
 }
 

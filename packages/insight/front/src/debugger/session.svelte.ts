@@ -1,5 +1,6 @@
 // A session as the page has it: where it is, its watchpoints, what hits them. Other pages may move it, too.
 import { all, hits, poll, steps, type Device, type HitPage, type Metadata, type WatchPoint } from "../api/debugger";
+import { ServiceError } from "../api/http";
 import { textOf } from "../follow.svelte";
 import { settings } from "../settings.svelte";
 
@@ -21,23 +22,28 @@ export class Session {
   failure = $state("");
   version = $state(0); // rises when something of it has changed
 
-  // moved: called when the step has changed by what another page, or the training, did.
+  // moved: called when the step has changed by what another page, or the training, did. lost: when there is no such session,
+  // as after a restart of the service.
   constructor(
     readonly id: () => string,
     readonly rank: () => number,
     private readonly moved: (step: number) => void,
+    private readonly lost: () => void = () => undefined,
   ) {
     $effect(() => {
       const [mine, its] = [this.id(), this.rank()];
       const isLive = settings.live === "on";
       let wanted = true;
       let wait = 0;
+      let failed = false;
       const listen = async (): Promise<void> => {
         try {
           const { metadata } = await poll(mine, this.metadata?.pos ?? "");
-          if (wanted && metadata.pos !== this.metadata?.pos) await this.load(mine, its);
+          if (wanted && (failed || metadata.pos !== this.metadata?.pos)) failed = !(await this.load(mine, its));
           if (wanted) void listen();
         } catch {
+          failed = true;
+          if (wanted) await this.load(mine, its); // tells what is wrong
           if (wanted) wait = window.setTimeout(() => void listen(), AGAIN_MS);
         }
       };
@@ -80,7 +86,10 @@ export class Session {
       this.version += 1;
       return true;
     } catch (error) {
-      if (id === this.id() && rank === this.rank()) this.failure = textOf(error);
+      if (id === this.id() && rank === this.rank()) {
+        this.failure = textOf(error);
+        if (error instanceof ServiceError && error.isGone) this.lost();
+      }
       return false;
     }
   }

@@ -156,6 +156,8 @@ class Listener:
         training = self._training(context, headers)
         if not training.graphs:
             return messages.EventReply(status=messages.PENDING)
+        if request.reason:
+            self._stop_others(training, request.cur_step)
         reply = training.wait(request, context.is_active)
         if not context.is_active():
             training.leave()
@@ -187,8 +189,17 @@ class Listener:
     _SendTensorStats = _SendTensorBase
 
     def _SendWatchpointHits(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
-        self._training(context, headers).take_hits(list(request))
+        training = self._training(context, headers)
+        step = training.take_hits(list(request))
+        if step:
+            self._stop_others(training, step)
         return _ok()
+
+    def _stop_others(self, training: Training, step: int) -> None:
+        """What stops one rank stops all: those that are not so far wait after the same step, others now."""
+        for other in list(self.trainings.values()):
+            if other is not training and not other.is_gone:
+                other.catch_up(step)
 
     def _SendAnswer(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
         training = self._training(context, headers)

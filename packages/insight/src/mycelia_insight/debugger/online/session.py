@@ -105,13 +105,16 @@ class TrainingSource:
     def get_ranks(self) -> list[int]:
         return sorted(self.trainings)
 
+    def present(self) -> list[Training]:
+        """The trainings that run; when all have ended, those that were."""
+        known = list(self.trainings.values())
+        return [t for t in known if not t.is_gone] or known
+
     def steps(self) -> tuple[int, int]:
-        if not self.trainings:
+        present = self.present()
+        if not present:
             return 1, 0
-        return (
-            max(t.first_step for t in self.trainings.values()),
-            min(t.step for t in self.trainings.values()),
-        )
+        return max(t.first_step for t in present), min(t.step for t in present)
 
     def runs(self, rank: int) -> set[tuple[int, int]]:
         training = self.trainings.get(rank)
@@ -204,7 +207,11 @@ class OnlineSession(Session):
     def step(self) -> int:
         if self._past is not None:
             return self._past
-        return max((t.step for t in self.listener.trainings.values()), default=0)
+        present = self.source.present()
+        within = [t.step for t in present if t.metadata.cur_node]
+        # The last that all ranks have, unless one stands within a step: what stopped one did not stop others
+        # at once.
+        return max(within) if within else min((t.step for t in present), default=0)
 
     @step.setter
     def step(self, step: int) -> None:

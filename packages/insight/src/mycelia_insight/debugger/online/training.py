@@ -116,14 +116,15 @@ class Training:
             self.state = RECEIVED
         self.tell()
 
-    def take_hits(self, found: Sequence[Any]) -> None:
-        """What it found at the end of a step, or when it was asked to look again."""
+    def take_hits(self, found: Sequence[Any]) -> int:
+        """What it found at the end of a step, which stops it: that step; or when asked to look again: 0."""
         with self.changed:
             if self.current is not None and self.current.step:
                 self.hits[self.current.step] = self.current.found = list(found)
-            else:
-                self._new_hits = list(found)
-                self.left, self.node = 0, None
+                return 0
+            self._new_hits = list(found)
+            self.left, self.node = 0, None
+            return self.metadata.cur_step + 1
 
     def take_tensors(self, found: Iterable[tuple[Any, np.ndarray | None]]) -> None:
         """The values that it was asked for.  Errors: ValueError for what are none."""
@@ -198,6 +199,14 @@ class Training:
         """Wait after the present step."""
         with self.changed:
             self.left, self.node = 0, None
+        self.tell()
+
+    def catch_up(self, step: int) -> None:
+        """Wait after `step`, or after the present one if that is later; one that waits already stays."""
+        with self.changed:
+            ahead = step - self.step - (self.state == RUNNING)  # beside the one that it is in
+            if self.left < 0 or self.left > ahead:
+                self.left = max(0, ahead)
         self.tell()
 
     def send(self, command: Command) -> Command:
