@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 import mycelia as ms
 from mycelia import debug, nn
 from mycelia_insight.debugger import DumpAnalyzer, TensorTooLargeCondition, Watchpoint
+from mycelia_insight.debugger.offline import OfflineSession
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.app import make_app
 from mycelia_insight.service.settings import Settings
@@ -113,6 +116,22 @@ def test_an_operator_of_a_dump_leaves_as_a_script(client, session, relu, tmp_pat
 def leaves(nodes):
     for node in nodes:
         yield from leaves(node["nodes"]) if node["nodes"] else [node]
+
+
+def test_many_pages_that_wait_hold_up_nobody(client, session, monkeypatch):
+    changed = threading.Event()
+    monkeypatch.setattr(OfflineSession, "poll", lambda self, position: changed.wait() and {"metadata": {}})
+
+    async def ask_all():
+        waiting = [asyncio.create_task(client.asked("GET", f"{session}/poll-data?pos=0")) for _ in range(60)]
+        try:
+            answer = await asyncio.wait_for(client.asked("GET", f"{session}/condition-collections"), 60)
+            assert answer.status_code == 200 and not any(one.done() for one in waiting)
+        finally:
+            changed.set()
+        assert all(one.status_code == 200 for one in await asyncio.gather(*waiting))
+
+    asyncio.run(ask_all())
 
 
 def test_sessions_are_opened_once_listed_and_closed(client, session):

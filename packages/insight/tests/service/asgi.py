@@ -38,7 +38,11 @@ class Client:
     def delete(self, path: str, params: dict | list | None = None) -> Answer:
         return self.ask("DELETE", path, params)
 
-    def ask(
+    def ask(self, *request: Any, **more: Any) -> Answer:
+        """As `asked`, in an event loop of its own."""
+        return asyncio.run(self.asked(*request, **more))
+
+    async def asked(
         self,
         method: str,
         path: str,
@@ -67,7 +71,7 @@ class Client:
         async def send(message) -> None:
             sent.append(message)
 
-        asyncio.run(self._app(scope, receive, send))
+        await self._app(scope, receive, send)
         data = b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body")
         told = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
         return Answer(sent[0]["status"], data, told)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
@@ -25,6 +26,8 @@ _CATEGORIES: dict[str, Callable[[str, str], bool]] = {
     "all": lambda kind, name: True, "weight": is_weight, "gradient": is_gradient, "activation": is_activation,
 }  # fmt: skip
 _PATH = "/debugger/sessions"
+_MOST_WAITING = 256  # pages that wait at a time, each with a thread
+_waiters: RunVar[CapacityLimiter] = RunVar("debugger's pages that wait")
 
 
 def router(sessions: Sessions) -> Router:
@@ -49,7 +52,7 @@ class _Debugger:
     def routes(self) -> list[BaseRoute]:
         """All routes; those of a session below its number."""
         own = {
-            "poll-data": self.poll, "condition-collections": self.collections, "search": self.search,
+            "condition-collections": self.collections, "search": self.search,
             "stacks": self.stacks, "tensors": self.tensor, "tensor-comparisons": self.comparison,
             "tensor-graphs": self.graph_of_tensor, "tensor-hits": self.hits_of_tensor,
             "tensor-files/download": self.download, "operator-script": self.script,
@@ -65,19 +68,26 @@ class _Debugger:
         }  # fmt: skip
         return [
             self.route(_PATH, self.create, "POST"), self.route(_PATH, self.jobs),
+            self.route(f"{_PATH}/{{number}}/poll-data", self.poll, waits=True),
             *(self.route(f"{_PATH}/{{number}}/{name}", f) for name, f in own.items()),
             *(self.route(f"{_PATH}/{{number}}/{name}", f, "POST") for name, f in changes.items()),
             self.route(f"{_PATH}/{{number}}/ranks/{{rank}}/graph-runs", self.graph_runs),
         ]  # fmt: skip
 
-    def route(self, path: str, function: Callable[..., Any], method: str = "GET") -> Route:
-        """`function(request, body)` of a POST, else `function(request)`; what it refuses is an answer."""
+    def route(
+        self, path: str, function: Callable[..., Any], method: str = "GET", waits: bool = False
+    ) -> Route:
+        """`function(request, body)` of a POST, else `function(request)`; what it refuses is an answer.
+
+        `waits`: it waits for something to change, with threads of its own, so that pages hold up nobody.
+        """
 
         async def endpoint(request: Request) -> Response:
             async def ask() -> Any:
                 given = (await _object(request),) if method == "POST" else ()
                 try:
-                    return await run_in_threadpool(function, request, *given)
+                    limiter = _waiting() if waits else None
+                    return await to_thread.run_sync(function, request, *given, limiter=limiter)
                 except Wrong as wrong:
                     raise Refused(400, wrong.code, str(wrong)) from None
 
@@ -393,6 +403,16 @@ class _Debugger:
         text = session.script(name, request.query_params.get("graph_name", ""), rank)
         headers = {"Content-Disposition": 'attachment; filename="operator.py"'}
         return Response(text, media_type="text/x-python", headers=headers)
+
+
+def _waiting() -> CapacityLimiter:
+    """The limit of this event loop."""
+    try:
+        return _waiters.get()
+    except LookupError:
+        found = CapacityLimiter(_MOST_WAITING)
+        _waiters.set(found)
+        return found
 
 
 async def _object(request: Request) -> dict:
