@@ -180,9 +180,9 @@ bool multiply_in_place(const Product& g, const Part& t, const float* b, int64_t 
     x.start = kZeros, x.add = s.add;
     x.fetch = next.at + first * next.bytes / t.m;
     x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (tiles * t.depth) + 1 : 0;
-    x.tiles = count, x.columns = (1 << (columns - kLanes)) - 1, x.blocks = 1;
+    x.tiles = count, x.blocks = 1;
     float* const stored = x.c;
-    run_strip(rows, x);
+    run_strip(rows, columns, x);
     if (s.column_bias) add_column_bias(s.column_bias + column, stored, g.ldc, count * rows, columns);
   };
   strip(0, taller, height + 1);

@@ -283,12 +283,11 @@ inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const 
   x.fetch = fetch, x.fetch_step = 4 * step;
   x.tiles = tiles, x.blocks = blocks;
 #if MYC_STEPS
-  if (wide) return run_wide_strip(x, b.b_block * kFloat);
+  wide ? run_wide_strip(x, b.b_block * kFloat) : run_strip(height, x);
 #else
   x.b_vector = b.b_vector * kFloat, x.b_k = kPackedColumns * kFloat;
-  x.columns = (1 << (b.columns - kLanes)) - 1;
+  run_strip(height, b.columns, x);
 #endif
-  run_strip(height, x);
 }
 #endif
 

@@ -1,6 +1,9 @@
 // Strips of register tiles for AVX-512, wholly in assembly. GCC 12 keeps pointers of rows in vector registers, whose way
 // back takes slots of the multiply-adds, and puts 250 instructions between two tiles. Here sums take registers 0 to 23,
 // B of two k 24 to 27, elements of A 28 and 29.
+// The second vector of a tile has 16 columns or 8: units of 256 bits take half the time for 8 (Zen 4), those of 512 bits as
+// long (Intel); a column's sums are the same. Tiles of one vector are not here: 13 loads for 12 multiply-adds of Zen 4 leave no
+// room for pointers in memory, and rows_micro is quicker by half.
 #ifndef MYCELIA_GEMM_STRIP_AVX512_H_
 #define MYCELIA_GEMM_STRIP_AVX512_H_
 
@@ -29,7 +32,7 @@ struct Strip {
   const char* fetch;
   int64_t fetch_step;  // bytes for every four k
   int64_t tiles;
-  int64_t columns;  // of the last vector, as a mask
+  int64_t columns;  // of the last vector, as a mask; run_strip sets it
   // Of every tile so many blocks of 32 columns, one behind the other in c; bytes from block to block.
   int64_t blocks, b_step, start_step;
   int64_t b_back, start_back;  // bytes from the last block to the first
@@ -45,14 +48,14 @@ struct Strip {
 #define MYC_AT(field) [field] "i"(offsetof(Strip, field))
 // near(row, its pointer, its sums), or far(row, where its pointer lies, its sums).
 #define MYC_ROWS_7(near, far) \
-  near(0, "r8", "zmm0", "zmm1") near(1, "r9", "zmm2", "zmm3") near(2, "r10", "zmm4", "zmm5") \
-  near(3, "r11", "zmm6", "zmm7") near(4, "r12", "zmm8", "zmm9") near(5, "r13", "zmm10", "zmm11") \
-  near(6, "r14", "zmm12", "zmm13")
-#define MYC_ROWS_8(near, far) MYC_ROWS_7(near, far) near(7, "r15", "zmm14", "zmm15")
-#define MYC_ROWS_9(near, far) MYC_ROWS_8(near, far) far(8, MYC_OWN(24), "zmm16", "zmm17")
-#define MYC_ROWS_10(near, far) MYC_ROWS_9(near, far) far(9, MYC_OWN(32), "zmm18", "zmm19")
-#define MYC_ROWS_11(near, far) MYC_ROWS_10(near, far) far(10, MYC_OWN(40), "zmm20", "zmm21")
-#define MYC_ROWS_12(near, far) MYC_ROWS_11(near, far) far(11, MYC_OWN(48), "zmm22", "zmm23")
+  near(0, "r8", "0", "1") near(1, "r9", "2", "3") near(2, "r10", "4", "5") \
+  near(3, "r11", "6", "7") near(4, "r12", "8", "9") near(5, "r13", "10", "11") \
+  near(6, "r14", "12", "13")
+#define MYC_ROWS_8(near, far) MYC_ROWS_7(near, far) near(7, "r15", "14", "15")
+#define MYC_ROWS_9(near, far) MYC_ROWS_8(near, far) far(8, MYC_OWN(24), "16", "17")
+#define MYC_ROWS_10(near, far) MYC_ROWS_9(near, far) far(9, MYC_OWN(32), "18", "19")
+#define MYC_ROWS_11(near, far) MYC_ROWS_10(near, far) far(10, MYC_OWN(40), "20", "21")
+#define MYC_ROWS_12(near, far) MYC_ROWS_11(near, far) far(11, MYC_OWN(48), "22", "23")
 #define MYC_ALL(rows, body) rows(body, body)
 
 #define MYC_NEAR(i, row, s, t) "movq 8*" #i "(%%rdi), %%" row "\n\tleaq (%%rbx, %%" row ", 4), %%" row "\n\t"
@@ -62,30 +65,31 @@ struct Strip {
   "movq 8*" #i "(%%rdi), %%rax\n\tprefetcht0 (%%rbx, %%rax, 4)\n\tprefetcht0 64(%%rbx, %%rax, 4)\n\t"
 #define MYC_CLAIM(i, row, s, t) \
   "movq 8*" #i "(%%rdi), %%rax\n\tprefetchw (%%rbx, %%rax, 4)\n\tprefetchw 64(%%rbx, %%rax, 4)\n\t"
-#define MYC_START(i, row, s, t) "vmovaps %%zmm24, %%" s "\n\tvmovaps %%zmm25, %%" t "\n\t"
+#define MYC_START(i, row, s, t) "vmovaps %%zmm24, %%zmm" s "\n\tvmovaps " MYC_V("25") ", " MYC_V(t) "\n\t"
 #define MYC_FIRST(p, s, t) \
-  "vbroadcastss (%%" p ", %%rax), %%zmm28\n\t" \
-  "vfmadd231ps %%zmm28, %%zmm24, %%" s "\n\tvfmadd231ps %%zmm28, %%zmm25, %%" t "\n\t"
+  "vbroadcastss (%%" p ", %%rax), %%zmm28\n\tvfmadd231ps %%zmm28, %%zmm24, %%zmm" s "\n\t" \
+  "vfmadd231ps " MYC_V("28") ", " MYC_V("25") ", " MYC_V(t) "\n\t"
 #define MYC_SECOND(p, s, t) \
-  "vbroadcastss 4(%%" p ", %%rax), %%zmm29\n\t" \
-  "vfmadd231ps %%zmm29, %%zmm26, %%" s "\n\tvfmadd231ps %%zmm29, %%zmm27, %%" t "\n\t"
+  "vbroadcastss 4(%%" p ", %%rax), %%zmm29\n\tvfmadd231ps %%zmm29, %%zmm26, %%zmm" s "\n\t" \
+  "vfmadd231ps " MYC_V("29") ", " MYC_V("27") ", " MYC_V(t) "\n\t"
 #define MYC_ONE(i, row, s, t) MYC_FIRST(row, s, t)
 #define MYC_ONE_FAR(i, row, s, t) "movq " row ", %%rdi\n\t" MYC_FIRST("rdi", s, t)
 #define MYC_PAIR(i, row, s, t) MYC_FIRST(row, s, t) MYC_SECOND(row, s, t)
 #define MYC_PAIR_FAR(i, row, s, t) "movq " row ", %%rdi\n\t" MYC_FIRST("rdi", s, t) MYC_SECOND("rdi", s, t)
 #define MYC_TWO_K(rows) \
-  "vmovups (%%rbx), %%zmm24\n\tvmovups (%%rcx), %%zmm25\n\t" \
-  "vmovups (%%rbx, %%rdx), %%zmm26\n\tvmovups (%%rcx, %%rdx), %%zmm27\n\t" \
-  "leaq (%%rbx, %%rdx, 2), %%rbx\n\tleaq (%%rcx, %%rdx, 2), %%rcx\n\t" \
+  "vmovups (%%rbx), %%zmm24\n\tvmovups (%%rbx, %%rdx), %%zmm26\n\tleaq (%%rbx, %%rdx, 2), %%rbx\n\t" \
+  "vmovups (%%rcx), " MYC_V("25") "\n\tvmovups (%%rcx, %%rdx), " MYC_V("27") "\n\tleaq (%%rcx, %%rdx, 2), %%rcx\n\t" \
   rows(MYC_PAIR, MYC_PAIR_FAR) "addq $8, %%rax\n\t"
 #define MYC_ADD(i, row, s, t) \
-  "movq 8*" #i "(%%rdi), %%rax\n\tvaddps (%%rcx, %%rax, 4), %%" s ", %%" s "\n\t" \
-  "vmovups 64(%%rcx, %%rax, 4), %%zmm24 %{%%k1%}%{z%}\n\tvaddps %%zmm24, %%" t ", %%" t "\n\t"
-#define MYC_LOW(i, row, s, t) "vmaxps %%" s ", %%zmm24, %%" s "\n\tvmaxps %%" t ", %%zmm24, %%" t "\n\t"
-#define MYC_HIGH(i, row, s, t) "vminps %%" s ", %%zmm25, %%" s "\n\tvminps %%" t ", %%zmm25, %%" t "\n\t"
+  "movq 8*" #i "(%%rdi), %%rax\n\tvaddps (%%rcx, %%rax, 4), %%zmm" s ", %%zmm" s "\n\t" \
+  "vmovups 64(%%rcx, %%rax, 4), " MYC_V("24") " %{%%k1%}%{z%}\n\tvaddps " MYC_V("24") ", " MYC_V(t) ", " MYC_V(t) "\n\t"
+#define MYC_LOW(i, row, s, t) \
+  "vmaxps %%zmm" s ", %%zmm24, %%zmm" s "\n\tvmaxps " MYC_V(t) ", " MYC_V("24") ", " MYC_V(t) "\n\t"
+#define MYC_HIGH(i, row, s, t) \
+  "vminps %%zmm" s ", %%zmm25, %%zmm" s "\n\tvminps " MYC_V(t) ", " MYC_V("25") ", " MYC_V(t) "\n\t"
 #define MYC_STORE(i, row, s, t) \
-  "movq 8*" #i "(%%rdi), %%rax\n\tvmovups %%" s ", (%%rbx, %%rax, 4)\n\t" \
-  "vmovups %%" t ", 64(%%rbx, %%rax, 4) %{%%k1%}\n\t"
+  "movq 8*" #i "(%%rdi), %%rax\n\tvmovups %%zmm" s ", (%%rbx, %%rax, 4)\n\t" \
+  "vmovups " MYC_V(t) ", 64(%%rbx, %%rax, 4) %{%%k1%}\n\t"
 
 // vmaxps and vminps give their second operand, here the sum, if one is no number.
 #define MYC_STRIP(rows) \
@@ -96,7 +100,8 @@ struct Strip {
       MYC_ALL(rows, MYC_CLAIM) \
       "movq " MYC_X(residual) ", %%rax\n\ttestq %%rax, %%rax\n\tjz 2f\n\taddq %%rax, %%rbx\n\t" MYC_ALL(rows, MYC_FETCH) \
       "2:\n\tmovq " MYC_X(a) ", %%rbx\n\tmovq " MYC_X(a_row) ", %%rdi\n\t" rows(MYC_NEAR, MYC_FAR) \
-      "movq " MYC_X(start) ", %%rax\n\tvmovups (%%rax), %%zmm24\n\tvmovups 64(%%rax), %%zmm25 %{%%k1%}%{z%}\n\t" \
+      "movq " MYC_X(start) ", %%rax\n\tvmovups (%%rax), %%zmm24\n\t" \
+      "vmovups 64(%%rax), " MYC_V("25") " %{%%k1%}%{z%}\n\t" \
       MYC_ALL(rows, MYC_START) \
       "movq " MYC_X(runs) ", %%rdi\n\tmovq " MYC_X(b_k) ", %%rdx\n" \
       "3:\n\tmovq (%%rdi), %%rax\n\tmovq 8(%%rdi), %%rbx\n\tmovq 16(%%rdi), %%rcx\n\taddq $24, %%rdi\n\t" \
@@ -107,7 +112,7 @@ struct Strip {
       "addq " MYC_X(fetch_step) ", %%rdi\n\tmovq %%rdi, " MYC_X(fetch) "\n\t" \
       MYC_TWO_K(rows) MYC_TWO_K(rows) "cmpq " MYC_OWN(16) ", %%rax\n\tjle 4b\n" \
       "5:\n\taddq $16, " MYC_OWN(16) "\n\tcmpq " MYC_OWN(16) ", %%rax\n\tjge 7f\n" \
-      "6:\n\tvmovups (%%rbx), %%zmm24\n\tvmovups (%%rcx), %%zmm25\n\t" rows(MYC_ONE, MYC_ONE_FAR) \
+      "6:\n\tvmovups (%%rbx), %%zmm24\n\tvmovups (%%rcx), " MYC_V("25") "\n\t" rows(MYC_ONE, MYC_ONE_FAR) \
       "addq %%rdx, %%rbx\n\taddq %%rdx, %%rcx\n\taddq $4, %%rax\n\tcmpq " MYC_OWN(16) ", %%rax\n\tjl 6b\n" \
       "7:\n\tmovq " MYC_OWN(8) ", %%rdi\n\tcmpq " MYC_X(runs_end) ", %%rdi\n\tjne 3b\n\t" \
       "movq " MYC_X(c) ", %%rbx\n\tmovq " MYC_X(c_row) ", %%rdi\n\t" \
@@ -136,12 +141,28 @@ struct Strip {
       : "rax", "rbx", "rcx", "rdx", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", \
         MYC_TILE_CLOBBERS)
 
-// At least one tile of 7 to 12 rows; `x` is changed.
-inline __attribute__((noinline)) void run_strip(int64_t rows, Strip& x) {
+// A register of the second vector.
+#define MYC_V(number) "%%zmm" number
+inline __attribute__((noinline)) void run_whole_strip(int64_t rows, Strip& x) {
   switch (rows) {
     MYC_TALL_TILES(MYC_STRIP)
     default: MYC_STRIP(MYC_ROWS_7); break;
   }
+}
+
+#undef MYC_V
+#define MYC_V(number) "%%ymm" number
+inline __attribute__((noinline)) void run_three_quarter_strip(int64_t rows, Strip& x) {
+  switch (rows) {
+    MYC_TALL_TILES(MYC_STRIP)
+    default: MYC_STRIP(MYC_ROWS_7); break;
+  }
+}
+
+// At least one tile of 7 to 12 rows and 17 to 32 columns, 32 where there are several blocks; `x` is changed.
+inline void run_strip(int64_t rows, int64_t columns, Strip& x) {
+  x.columns = (1 << (columns - kLanes)) - 1;
+  columns <= kLanes + kLanes / 2 ? run_three_quarter_strip(rows, x) : run_whole_strip(rows, x);
 }
 
 #undef MYC_X
@@ -171,6 +192,7 @@ inline __attribute__((noinline)) void run_strip(int64_t rows, Strip& x) {
 #undef MYC_HIGH
 #undef MYC_STORE
 #undef MYC_STRIP
+#undef MYC_V
 
 }  // namespace mycelia::MYC_ISA
 
