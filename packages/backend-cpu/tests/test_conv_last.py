@@ -90,8 +90,9 @@ def convolved(x, w, bias=None, **how):
 def native(x, w, bias=None, residual=None, *, algorithm="direct", activation="none", group=1, **how):
     pack = ops.conv_pack(tensor(w), algorithm=algorithm, group=group)
     return ops.conv_last(
-        tensor(last(x)), pack, tensor(bias), tensor(residual), channels=w.shape[0], kernel=w.shape[2:],
-        group=group, algorithm=algorithm, activation=activation, **how,
+        tensor(x if algorithm == "planes" else last(x)), pack, tensor(bias), tensor(residual),
+        channels=w.shape[0], kernel=w.shape[2:], group=group, algorithm=algorithm, activation=activation,
+        **how,
     ).asnumpy()  # fmt: skip
 
 
@@ -124,6 +125,16 @@ def test_direct(case, threads):
     assert_near(got, np.maximum(convolved(x, w, bias, **how) + residual, 0), 1e-6)
 
 
+@pytest.mark.parametrize("name", [name for name, geometry in CASES.items() if geometry[-1] == 1])
+def test_images_with_the_channels_first(name, threads):
+    n, size, c, o, kernel, stride, pad, dilation, group = CASES[name]
+    how = dict(stride=stride, pad=pad, dilation=dilation, group=group)
+    rng, x, w = drawn(n, size, c, o, kernel)
+    bias, residual = rng.uniform(-1, 1, o).astype(np.float32), convolved(x, w, **how).astype(np.float32)
+    got = native(x, w, bias, residual, algorithm="planes", activation="relu", **how)
+    assert_near(got, np.maximum(convolved(x, w, bias, **how) + residual, 0), 2e-6)
+
+
 def test_direct_input_gradient(case, threads):
     rng, x, w, how = case
     size = x.shape[2:]
@@ -137,7 +148,7 @@ def test_direct_input_gradient(case, threads):
 
 
 # Largest error as a share of the largest result; what the direct form reaches is about 3e-7.
-WINOGRAD = {"winograd4": 1e-5, "winograd6": 3e-5}
+WINOGRAD = {"winograd2": 4e-6, "winograd4": 1e-5, "winograd6": 3e-5}
 
 
 @pytest.mark.parametrize("algorithm", WINOGRAD)
@@ -207,7 +218,7 @@ def _bits_with(counts, compute):
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("algorithm", ["direct", "depthwise", *WINOGRAD])
+@pytest.mark.parametrize("algorithm", ["direct", "planes", "depthwise", *WINOGRAD])
 def test_bits_do_not_depend_on_the_number_of_threads(algorithm, seed):
     rng = np.random.default_rng(seed)
     side = 3 if algorithm in WINOGRAD else int(rng.choice([1, 3, 5]))

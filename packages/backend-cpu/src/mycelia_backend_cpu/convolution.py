@@ -13,7 +13,7 @@ from mycelia.engine.compile.passes.algorithms import choose
 from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.ir.sizes import hint_of
 
-_ALGORITHMS = {"direct": 0, "winograd4": 1, "winograd6": 2}  # as mycelia/cpu.h numbers them
+_ALGORITHMS = {"direct": 0, "winograd4": 1, "winograd6": 2, "winograd2": 4}  # as mycelia/cpu.h numbers them
 
 
 def run(graph: Graph) -> int:
@@ -59,7 +59,7 @@ def choose_convolution(
     strict: bool,
     constant: bool = True,
 ) -> str:
-    """ "direct", "winograd4", "winograd6" or "depthwise" for images `x` [N, H, W, I] to `channels` outputs.
+    """The algorithm for images `x` [N, H, W, I] to `channels` outputs: one of _ALGORITHMS or "depthwise".
 
     `strict`: no Winograd. `constant`: weights are packed once, not in every run. Sizes of x below 0 are not
     known: then nothing is estimated, and it is direct.

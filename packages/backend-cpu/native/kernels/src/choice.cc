@@ -35,8 +35,8 @@ double direct(const Image& x, int64_t channels) {
   return 9.0 * ceil_div(channels, kPanel) * x.depth * (stepped > kStream ? stepped : kStream);
 }
 
-// F(m x m) multiplies 36 / (9 * 16) (m = 4) or 64 / (9 * 36) (m = 6) as often as the direct form, but reads 4 or 7.1 times its
-// weights, transforms tiles and computes whole ones.  `transforms`: cycles for a vector of channels of a tile.
+// F(m x m) multiplies 16 / (9 * 4) (m = 2), 36 / (9 * 16) (m = 4) or 64 / (9 * 36) (m = 6) as often as the direct form, but reads
+// 1.8, 4 or 7.1 times its weights, transforms tiles and computes whole ones.  `transforms`: cycles for a vector of channels of a tile.
 double winograd(int64_t m, double transforms, const Image& x, int64_t channels) {
   const int64_t rows = x.size[0] + x.pad[0] + x.pad[2] - 2, columns = x.size[1] + x.pad[1] + x.pad[3] - 2;
   const double tiles = static_cast<double>(x.n) * ceil_div(rows, m) * ceil_div(columns, m), stepped = 1.15 * tiles;
@@ -78,6 +78,7 @@ extern "C" double myc_cpu_conv_cycles(int32_t algorithm, const int64_t image[4],
   const double pairs = packs ? static_cast<double>(x.depth) * channels : 0;  // of channels whose weights are packed
   switch (algorithm) {
     case MYC_CONV_DIRECT: return direct(x, channels) + pairs * 9 * 1.1;
+    case MYC_CONV_WINOGRAD2: return winograd(2, 100, x, channels) + pairs * 16 * 1.7;
     case MYC_CONV_WINOGRAD4: return winograd(4, 300, x, channels) + pairs * 36 * 1.7;
     case MYC_CONV_WINOGRAD6: return 1.1 * winograd(6, 900, x, channels) + pairs * 64 * 1.7;  // rounds worse: it must win clearly
     default: return std::numeric_limits<double>::infinity();
@@ -91,7 +92,7 @@ extern "C" int32_t myc_cpu_depthwise_is_narrow(int64_t width) {
 
 extern "C" int32_t myc_cpu_conv_algorithm(const int64_t image[4], int64_t channels, const int64_t pad[4], int32_t packs) {
   int32_t best = MYC_CONV_DIRECT;
-  for (int32_t each : {MYC_CONV_WINOGRAD4, MYC_CONV_WINOGRAD6})
+  for (int32_t each : {MYC_CONV_WINOGRAD2, MYC_CONV_WINOGRAD4, MYC_CONV_WINOGRAD6})
     if (myc_cpu_conv_cycles(each, image, channels, pad, packs) < myc_cpu_conv_cycles(best, image, channels, pad, packs)) best = each;
   return best;
 }

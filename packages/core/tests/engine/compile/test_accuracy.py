@@ -178,7 +178,7 @@ def test_levels_have_names(value):
 # ---- convolutions ------------------------------------------------------------------------------------------
 
 SPREAD = 512  # of Winograd's errors, in units of u and of the bound that docs/performance.md tells
-TILES = {"winograd4": 4, "winograd6": 6}
+TILES = {"winograd2": 2, "winograd4": 4, "winograd6": 6}
 
 
 def images(rng, n, channels, size, spread=True):

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 // Elements of Winograd's pack for a pair of channels, and a word about them.
-constexpr int64_t kPlanes4 = 36, kPlanes6 = 64, kPackEnd = 16;
+constexpr int64_t kPlanes2 = 16, kPlanes4 = 36, kPlanes6 = 64, kPackEnd = 16;
+int64_t planes_of(int64_t algorithm) { return algorithm == MYC_CONV_WINOGRAD2 ? kPlanes2 : algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6; }
 
 // Fails unless the weights are a constant [rows, kh, kw, columns] with elements, rows of equal groups, and images have rank 4.
 // Then `group` is small enough to count with.
@@ -49,10 +50,19 @@ int64_t algorithm_of(const Type& image, int64_t outputs, int64_t group, const Wi
 int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_t outputs) {
   return p.once(message({"winograd ", algorithm}), direct, [&] {
     const Type& from = p.type(direct);
-    const Type out{from.dtype, {(algorithm == MYC_CONV_WINOGRAD4 ? kPlanes4 : kPlanes6) * depth * padded(outputs) + kPackEnd}};
+    const Type out{from.dtype, {planes_of(algorithm) * depth * padded(outputs) + kPackEnd}};
     const int weights = from.rank() == 2 ? direct : p.view(direct, {padded(outputs) / kPanel, 9 * depth, kPanel});
     return p.emit_pack("conv_pack", weights, myc_conv_pack_attrs{algorithm, 1, 0}, out);
   });
+}
+
+// The form for images with the channels first that were turned for this convolution alone, or for others like it: then
+// nobody reads the turned ones. Runs along k are a kernel's row, and many short ones cost more than turning the image: 224 x 224
+// pixels of 3 channels are turned in 63 us, 3x3 windows by steps of 2 take 120 us longer in runs of 3, 7x7 ones 5 us.
+constexpr int64_t kMostFirst = 4, kLeastRun = 5;
+bool reads_planes(Planner& p, int x, const Type& image, int64_t group, const Windows& w, int64_t algorithm) {
+  const bool fits = algorithm == MYC_CONV_DIRECT && group == 1 && image.shape[3] > 1 && image.shape[3] <= kMostFirst && w.kernel[1] >= kLeastRun;
+  return fits && p.first_of(x) >= 0;
 }
 
 // The pack of [O, kh, kw, I / group] for a form that has no panels of all outputs.
@@ -113,8 +123,10 @@ OPERATOR(Conv2DFusion) {
     p.set_output(0, p.channels_last(activated(p, y, activation)));
     return;
   }
-  const int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
-  const bool grouped = depthwise || group > 1, winograd = algorithm == MYC_CONV_WINOGRAD4 || algorithm == MYC_CONV_WINOGRAD6;
+  int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
+  const bool planes = reads_planes(p, x, image, group, windows, algorithm);
+  if (planes) algorithm = MYC_CONV_PLANES;
+  const bool grouped = depthwise || group > 1 || planes, winograd = !grouped && algorithm != MYC_CONV_DIRECT;
   if (winograd) ask_for_part("winograd");
   if (depthwise && windows.kernel[0] == 5) ask_for_part("depthwise5");
   if (depthwise && windows.kernel[0] == 3 && windows.stride[1] == 2 && myc_cpu_depthwise_is_narrow(windows.size[1])) ask_for_part("depthwise_narrow");
@@ -131,7 +143,7 @@ OPERATOR(Conv2DFusion) {
       group,
       algorithm,
       fused < 0 ? 0 : fused};
-  const int y = p.emit("conv_last", {x, pack, bias, -1, winograd ? direct : -1}, attributes, out);
+  const int y = p.emit("conv_last", {planes ? p.first_of(x) : x, pack, bias, -1, winograd ? direct : -1}, attributes, out);
   p.set_output(0, fused < 0 ? activated(p, y, activation) : y);
 }
 

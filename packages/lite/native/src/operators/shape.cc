@@ -119,8 +119,8 @@ OPERATOR(Transpose) {
       return;
     }
   }
-  const bool to_first = axes == std::vector<int>{0, 3, 1, 2} && p.first_of(x) >= 0;
-  p.set_output(0, to_first ? p.first_of(x) : p.turned(x, axes));
+  const bool to_first = axes == std::vector<int>{0, 3, 1, 2} && p.first_of(x) >= 0, to_last = axes == std::vector<int>{0, 2, 3, 1};
+  p.set_output(0, to_first ? p.first_of(x) : to_last ? p.channels_last(x) : p.turned(x, axes));
 }
 
 namespace {
@@ -260,7 +260,7 @@ OPERATOR(FormatTranspose) {  // an image from channels last to channels first, o
   if ((from != kFormat_NHWC && from != kFormat_NCHW) || (to != kFormat_NHWC && to != kFormat_NCHW))
     p.fail(kNotSupported, "formats " + std::to_string(from) + " and " + std::to_string(to));
   if (!p.ok()) return;
-  p.set_output(0, from == to ? x : from == kFormat_NHWC ? p.channels_first(x) : p.turned(x, {0, 2, 3, 1}));
+  p.set_output(0, from == to ? x : from == kFormat_NHWC ? p.channels_first(x) : p.channels_last(x));
 }
 
 int spliced(Planner& p, int x, const std::vector<int64_t>& places, int64_t each) {

@@ -17,7 +17,7 @@ const myc_kernel* myc_cpu_kernels(const char* isa, uint32_t* count, const char**
 double myc_cpu_multiply_adds(const char* isa, int64_t rounds);
 
 /* The algorithms of a channels-last convolution, as the attribute of conv_pack and conv_last has them. */
-enum { MYC_CONV_DIRECT = 0, MYC_CONV_WINOGRAD4 = 1, MYC_CONV_WINOGRAD6 = 2, MYC_CONV_DEPTHWISE = 3 };
+enum { MYC_CONV_DIRECT = 0, MYC_CONV_WINOGRAD4 = 1, MYC_CONV_WINOGRAD6 = 2, MYC_CONV_DEPTHWISE = 3, MYC_CONV_WINOGRAD2 = 4, MYC_CONV_PLANES = 5 };
 /* Estimated cycles of a convolution of images [n, height, width, depth] to `channels` by 3x3 windows of stride and dilation 1
  * in one group; pad: begins, then ends.  With `packs` the packing of the weights counts, too. */
 double myc_cpu_conv_cycles(int32_t algorithm, const int64_t image[4], int64_t channels, const int64_t pad[4], int32_t packs);

@@ -163,6 +163,9 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
           for (int set = 0; set < kSets; ++set) step(sums[set]);
         }
       }
+      if constexpr (kSets == 1 && kVectors == 1) {  // as many loads as multiply-adds: one that fetches nothing costs a cycle
+        while (fetch_step == 0 && k < end) step(sums[0]);
+      }
       while (k < end) {
         __builtin_prefetch(fetch);
         fetch += fetch_step;

@@ -8,10 +8,11 @@ namespace {
 // `x` and `y` are the convolution's own input and output, whichever of its tensors a kernel computes.
 template <class Attrs>
 ConvLast conv_last_shape(const myc_tensor& x, const myc_tensor& y, const Attrs& a) {
+  const bool first = static_cast<ConvAlgorithm>(a.algorithm) == ConvAlgorithm::planes;  // are x's channels
   ConvLast s = {};
-  s.n = x.shape[0], s.c = x.shape[3], s.o = s.y_pixel = y.shape[3], s.group = a.group;
+  s.n = x.shape[0], s.c = x.shape[first ? 1 : 3], s.o = s.y_pixel = y.shape[3], s.group = a.group;
   for (int d = 0; d < 2; ++d) {
-    s.in[d] = x.shape[1 + d], s.out[d] = y.shape[1 + d], s.kernel[d] = entry(a.kernel, d);
+    s.in[d] = x.shape[first + 1 + d], s.out[d] = y.shape[1 + d], s.kernel[d] = entry(a.kernel, d);
     s.stride[d] = entry(a.stride, d), s.dilation[d] = entry(a.dilation, d), s.pad[d] = entry(a.pad, d);
   }
   return s;
@@ -38,13 +39,16 @@ KERNEL_FN(conv_last, f32) {
   const float *x = in<float>(call, 0), *packed = in<float>(call, 1);
   const myc_tensor* direct = has_input(call, 4) ? &input(call, 4) : nullptr;
   float* y = out<float>(call);
-  switch (static_cast<ConvAlgorithm>(a.algorithm)) {
+  const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
+  switch (algorithm) {
     case ConvAlgorithm::direct:
       return conv_last_direct(call, s, x, packed, e, y);
+    case ConvAlgorithm::planes:
+      return conv_last_planes(call, s, x, packed, e, y);
+    case ConvAlgorithm::winograd2:
     case ConvAlgorithm::winograd4:
-      return MYC_PART(conv_winograd)(call, s, 4, x, packed, direct, e, y);
     case ConvAlgorithm::winograd6:
-      return MYC_PART(conv_winograd)(call, s, 6, x, packed, direct, e, y);
+      return MYC_PART(conv_winograd)(call, s, winograd_size(algorithm), x, packed, direct, e, y);
     case ConvAlgorithm::depthwise:
       return s.y_pixel == s.o ? conv_last_depthwise(call, s, x, packed, e, y) : MYC_E_UNSUPPORTED;
   }
@@ -56,16 +60,19 @@ KERNEL_FN(conv_last_input_grad, f32) {
   const ConvLast s = conv_last_shape(output(call), input(call, 0), a);
   const float *dy = in<float>(call, 0), *packed = in<float>(call, 1);
   float* dx = out<float>(call);
-  switch (static_cast<ConvAlgorithm>(a.algorithm)) {
+  const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
+  switch (algorithm) {
     case ConvAlgorithm::direct:
       return conv_last_phases_fit(s) ? conv_last_phases_input_grad(call, s, dy, packed, dx)
                                      : conv_last_direct_input_grad(call, s, dy, packed, dx);
+    case ConvAlgorithm::winograd2:
     case ConvAlgorithm::winograd4:
-      return MYC_PART(conv_winograd)(call, turned(s), 4, dy, packed, nullptr, ConvEpilogue{}, dx);
     case ConvAlgorithm::winograd6:
-      return MYC_PART(conv_winograd)(call, turned(s), 6, dy, packed, nullptr, ConvEpilogue{}, dx);
+      return MYC_PART(conv_winograd)(call, turned(s), winograd_size(algorithm), dy, packed, nullptr, ConvEpilogue{}, dx);
     case ConvAlgorithm::depthwise:
       return conv_last_depthwise_input_grad(call, s, dy, packed, dx);
+    case ConvAlgorithm::planes:
+      break;  // the forward pass alone has it
   }
   return MYC_E_UNSUPPORTED;
 }

@@ -32,7 +32,12 @@ struct ConvEpilogue {
 };
 
 // Values of the attribute `algorithm`.
-enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
+enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise, winograd2, planes };
+
+// m of F(m x m, 3 x 3); 0 of what is not Winograd's.
+constexpr int winograd_size(ConvAlgorithm a) {
+  return a == ConvAlgorithm::winograd2 ? 2 : a == ConvAlgorithm::winograd4 ? 4 : a == ConvAlgorithm::winograd6 ? 6 : 0;
+}
 
 // All algorithms add the terms that exist alone: zeros around an image are never multiplied by what is not finite.
 
@@ -40,7 +45,10 @@ enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
 // Packed weights: [group][panel][tap][c of the group][16].
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y);
-// The same for a rectangle of y.
+// The same for x [n, c, in_h, in_w] of one group, and packed weights [panel][c][tap][16].
+int32_t conv_last_planes(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                         const ConvEpilogue& e, float* y);
+// Of conv_last_direct a rectangle of y.
 struct ConvPart {
   int64_t image, begin[2], size[2];
 };
@@ -55,7 +63,7 @@ bool conv_last_phases_fit(const ConvLast& s);
 int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
                                     float* dx);
 
-// 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc, a part
+// 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 2, 4 or 6.  winograd.cc, a part
 // Packed weights: [tap of the transform][panel][c][16], the direct form's pack unless `direct` is given, that pack or the
 // weights [o, 9 * c], and 16 times the largest magnitude of a pixel with which no sum overflows; -1 where weights are not
 // finite.

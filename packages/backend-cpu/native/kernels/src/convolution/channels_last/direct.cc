@@ -2,8 +2,8 @@
 //
 // Pixels near the border miss some taps.  Within a block of pixels those that see the same taps are computed
 // together, so no padding is ever read or multiplied.  The taps of one kernel row and all their channels are
-// one run along k. Flops: 2 n out_h out_w taps c o / group, less the padding.  Bytes: x, y once; w once a
-// block of pixels.
+// one run along k; where channels are planes, those of one kernel row and channel are.
+// Flops: 2 n out_h out_w taps c o / group, less the padding.  Bytes: x, y once; w once a block of pixels.
 #include "convolution/channels_last/conv_last.h"
 
 namespace mycelia::MYC_ISA {
@@ -63,6 +63,7 @@ struct Classes {
 // stride.
 struct Product {
   int64_t n, group, depth, columns;  // depth and columns: input and output channels of a group
+  int64_t planes;  // of an image of x, each with `depth` channels last
   Axis axis[2];
   int64_t out[2];     // extents of y
   int64_t y_pixel;    // floats between its pixels
@@ -80,10 +81,11 @@ struct Product {
   bool is_matrix;  // pixels are rows of x, one behind the other
 
   int64_t x_channels() const { return depth * group; }
-  int64_t panel_stride() const { return kernel[0] * kernel[1] * depth * kPackedColumns; }
+  int64_t plane() const { return axis[0].in_size * axis[1].in_size * x_channels(); }
+  int64_t panel_stride() const { return planes * kernel[0] * kernel[1] * depth * kPackedColumns; }
   int64_t group_stride() const { return ceil_div(columns, kPackedColumns) * panel_stride(); }
   bool all_taps() const { return axis[0].taps == kernel[0] && axis[1].taps == kernel[1]; }
-  int64_t most_runs() const { return axis[0].taps * (joined ? 1 : axis[1].taps); }
+  int64_t most_runs() const { return planes * axis[0].taps * (joined ? 1 : axis[1].taps); }
 };
 
 // Pixels of one class within a block.
@@ -159,7 +161,7 @@ struct Block {
     const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_pixel;
     each_stretch([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t kind) {
       int64_t a_at =
-          ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
+          image * p.planes * p.plane() + (row * rows.in_step * cols.in_size + col * cols.in_step) * p.x_channels();
       int64_t c_at = ((image * p.out[0] + rows.out0 + row * rows.out_step) * p.out[1] + cols.out0 +
                       col * cols.out_step) *
                      p.y_pixel;
@@ -169,21 +171,23 @@ struct Block {
     });
   }
 
-  // The part of k in [k0, k1) for one class; k counts the product's taps, kernel row by kernel row, times
-  // depth.
+  // The part of k in [k0, k1) for one class; k counts the product's taps, plane by plane and kernel row by kernel row,
+  // times depth.
   int64_t runs_of(const Product& p, const Part& part, int64_t k0, int64_t k1) {
     const Axis &rows = p.axis[0], &cols = p.axis[1];
     int64_t count = 0;
     const int64_t wide = p.joined ? part.x.end - part.x.begin : 1;
-    for (int64_t i = part.y.begin; i < part.y.end; ++i) {
-      for (int64_t j = part.x.begin; j < part.x.end; j += wide) {
-        const int64_t k = (i * cols.taps + j) * p.depth;
-        const int64_t low = max(k, k0), high = min(k + wide * p.depth, k1);
-        if (low >= high) continue;
-        const int64_t row = rows.offset0 + i * rows.offset_step, col = cols.offset0 + j * cols.offset_step;
-        const int64_t tap = (rows.tap0 + i * rows.tap_step) * p.kernel[1] + cols.tap0 + j * cols.tap_step;
-        runs[count++] = {(row * cols.in_size + col) * p.x_channels() + low - k, tap * p.depth + low - k,
-                         high - low};
+    for (int64_t plane = 0; plane < p.planes; ++plane) {
+      for (int64_t i = part.y.begin; i < part.y.end; ++i) {
+        for (int64_t j = part.x.begin; j < part.x.end; j += wide) {
+          const int64_t k = ((plane * rows.taps + i) * cols.taps + j) * p.depth;
+          const int64_t low = max(k, k0), high = min(k + wide * p.depth, k1);
+          if (low >= high) continue;
+          const int64_t row = rows.offset0 + i * rows.offset_step, col = cols.offset0 + j * cols.offset_step;
+          const int64_t tap = (plane * p.kernel[0] + rows.tap0 + i * rows.tap_step) * p.kernel[1] + cols.tap0 + j * cols.tap_step;
+          runs[count++] = {plane * p.plane() + (row * cols.in_size + col) * p.x_channels() + low - k, tap * p.depth + low - k,
+                           high - low};
+        }
       }
     }
     return count;
@@ -228,7 +232,8 @@ struct Block {
           const Part& part = parts[i];
           const int64_t count = part.end - part.begin, run_count = runs_of(p, part, k0, k1);
           const RowList rows = {p.x + g * p.depth, p.y + column, a + part.begin, c + part.begin, 0, 0};
-          if (p.all_taps()) ahead.floats = (k1 - k0) * kPackedColumns * at_once * count / pixels;
+          const bool again = q == begin && q + at_once >= end && k1 - k0 == p.k_total;  // all weights are in the cache
+          if (p.all_taps() && !again) ahead.floats = (k1 - k0) * kPackedColumns * at_once * count / pixels;
           if (q == begin && p.is_matrix && k1 - k0 == p.k_total) {  // first the pixels come, a tile before they are used
             ahead = {rows.a + rows.a_row[0] + kTileRows * p.k_total, count * p.k_total};
           }
@@ -252,8 +257,8 @@ int32_t multiply(const myc_call* call, Product& p) {
   }
   p.joined = p.group == 1 && p.axis[1].tap_step == 1 && p.axis[1].offset_step == 1;
   p.k_total =
-      max<int64_t>(1, p.axis[0].taps * p.axis[1].taps * p.depth);  // 1: no taps, but the epilogue must run
-  p.is_matrix = p.group == 1;
+      max<int64_t>(1, p.planes * p.axis[0].taps * p.axis[1].taps * p.depth);  // 1: no taps, but the epilogue must run
+  p.is_matrix = p.group == 1 && p.planes == 1;
   for (const Axis& axis : p.axis) {
     p.is_matrix &= axis.taps == 1 && axis.offset0 == 0 && axis.in_step == 1 && axis.outputs == axis.in_size;
   }
@@ -263,7 +268,7 @@ int32_t multiply(const myc_call* call, Product& p) {
   const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);
   // Threads share the pixels, as most other kernels do, so that each has in its cache what it made before; not where
   // the weights, which all of them read then, are more than what would go from cache to cache.
-  const int64_t workers = max_workers(call), inputs = p.n * p.axis[0].in_size * p.axis[1].in_size;
+  const int64_t workers = max_workers(call), inputs = p.n * p.planes * p.axis[0].in_size * p.axis[1].in_size;
   p.shares = 1;
   if (p.k_total * p.columns < kWeightsEach * (inputs * p.depth + p.pixels * p.columns / 2))
     p.shares = clamp(p.block_pixels / kFewPixels, int64_t{1}, ceil_div(workers, pixel_blocks));
@@ -310,12 +315,10 @@ Axis gradient_axis(const ConvLast& s, int d, int64_t r) {
   return axis;
 }
 
-}  // namespace
-
-int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
-                         const ConvEpilogue& e, float* y) {
+int32_t multiply(const myc_call* call, const ConvLast& s, int64_t planes, const float* x, const float* packed,
+                 const ConvEpilogue& e, float* y) {
   Product p = {};
-  p.n = s.n, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o(), p.y_pixel = s.y_pixel;
+  p.n = s.n, p.group = s.group, p.planes = planes, p.depth = s.group_c() / planes, p.columns = s.group_o(), p.y_pixel = s.y_pixel;
   for (int d = 0; d < 2; ++d) {
     p.axis[d] = {s.out[d], 0, 1, s.stride[d], s.in[d], s.kernel[d], 0, 1, -s.pad[d], s.dilation[d]};
     p.out[d] = s.out[d], p.kernel[d] = s.kernel[d];
@@ -324,10 +327,22 @@ int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x
   return multiply(call, p);
 }
 
+}  // namespace
+
+int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                         const ConvEpilogue& e, float* y) {
+  return multiply(call, s, 1, x, packed, e, y);
+}
+
+int32_t conv_last_planes(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                         const ConvEpilogue& e, float* y) {
+  return multiply(call, s, max<int64_t>(s.c, 1), x, packed, e, y);
+}
+
 int32_t conv_last_direct_part(const myc_call* call, const ConvLast& s, const ConvPart& part, const float* x,
                               const float* packed, const ConvEpilogue& e, float* y) {
   Product p = {};
-  p.n = 1, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o(), p.y_pixel = s.y_pixel;
+  p.n = 1, p.group = s.group, p.planes = 1, p.depth = s.group_c(), p.columns = s.group_o(), p.y_pixel = s.y_pixel;
   for (int d = 0; d < 2; ++d) {
     p.axis[d] = {part.size[d], part.begin[d], 1, s.stride[d], s.in[d], s.kernel[d], 0, 1,
                  part.begin[d] * s.stride[d] - s.pad[d], s.dilation[d]};
@@ -344,7 +359,7 @@ int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, con
   for (int64_t r = 0; r < min(s.stride[0], s.in[0]); ++r) {
     for (int64_t q = 0; q < min(s.stride[1], s.in[1]); ++q) {
       Product p = {};
-      p.n = s.n, p.group = s.group, p.depth = s.group_o(), p.columns = s.group_c(), p.y_pixel = s.c;
+      p.n = s.n, p.group = s.group, p.planes = 1, p.depth = s.group_o(), p.columns = s.group_c(), p.y_pixel = s.c;
       p.axis[0] = gradient_axis(s, 0, r), p.axis[1] = gradient_axis(s, 1, q);
       for (int d = 0; d < 2; ++d) p.out[d] = s.in[d], p.kernel[d] = s.kernel[d];
       p.x = dy, p.packed = packed, p.y = dx;

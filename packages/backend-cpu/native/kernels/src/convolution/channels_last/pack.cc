@@ -66,10 +66,10 @@ void pack_panel(const Weights& w, int64_t panel, float* to) {
 
 // The largest magnitude of pixels of `depth` channels for which no transform and no sum overflows, the largest weight
 // being of magnitude `most`; -1 if a weight is not finite.  Transforms of x, weights and results multiply the largest
-// element by the squares of 10, 1 and 19 at most for m = 4, of 15, 1.25 and 67 for m = 6.
+// element by the squares of 10, 1 and 19 at most for m = 4, of less for m = 2, of 15, 1.25 and 67 for m = 6.
 float largest_pixel(int m, int64_t depth, float most) {
   if (!(most <= FLT_MAX / 4)) return -1;
-  const double growth = static_cast<double>(depth) * (m == 4 ? 1 << 16 : 1 << 21);
+  const double growth = static_cast<double>(depth) * (m == 6 ? 1 << 21 : 1 << 16);
   return static_cast<float>(min(FLT_MAX / 256.0, FLT_MAX / (growth * most)));
 }
 
@@ -82,13 +82,13 @@ int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t 
   Scratch scratch(call);
   int32_t *most = scratch.take<int32_t>(panels), *done = scratch.take<int32_t>(panels);
   if (!most || !done) return MYC_E_MEMORY;
-  const bool small = algorithm == ConvAlgorithm::winograd4;
+  const int size = winograd_size(algorithm);
   const int64_t panel = depth * kPackedColumns;
   parallel_for_worker(call, panels, 1, [&](int64_t begin, int64_t end, int32_t worker) {
     for (int64_t p = begin; p < end; ++p) {
       const float* from = panel_of(p, worker);
       most[p] = magnitude(from, kTaps * panel);
-      done[p] = MYC_PART(winograd_taps)(small ? 4 : 6, from, depth, to + p * panel, panels * panel);
+      done[p] = MYC_PART(winograd_taps)(size, from, depth, to + p * panel, panels * panel);
     }
   });
   int32_t largest = 0;
@@ -96,7 +96,7 @@ int32_t transform_panels(const myc_call* call, ConvAlgorithm algorithm, int64_t 
     if (done[p] != MYC_OK) return done[p];
     largest = max(largest, most[p]);
   }
-  const float limit = largest_pixel(small ? 4 : 6, depth, magnitude_of(largest));
+  const float limit = largest_pixel(size, depth, magnitude_of(largest));
   for (int64_t i = 0; i < kPackedColumns; ++i) last[i] = limit;
   return MYC_OK;
 }
@@ -109,7 +109,7 @@ KERNEL_FN(conv_pack, f32) {
   const auto& a = attrs<myc_conv_pack_attrs>(call);
   const myc_tensor& w = input(call);
   const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
-  const int64_t planes = algorithm == ConvAlgorithm::winograd4 ? 36 : 64;
+  const int64_t tile = winograd_size(algorithm) + 2, planes = tile * tile;
   if (w.rank != 4) {
     const int64_t count = w.rank == 3 ? w.shape[0] : ceil_div(w.shape[0], kPackedColumns), length = w.shape[1];
     const float* weights = in<float>(call);
@@ -127,7 +127,8 @@ KERNEL_FN(conv_pack, f32) {
                               return static_cast<const float*>(panel);
                             });
   }
-  const int64_t group = a.group, taps = w.shape[2] * w.shape[3], per_group = w.shape[1];
+  const bool planes_first = algorithm == ConvAlgorithm::planes;  // then channels are like taps
+  const int64_t group = a.group, taps = (planes_first ? w.shape[1] : 1) * w.shape[2] * w.shape[3], per_group = planes_first ? 1 : w.shape[1];
   const int64_t group_o = w.shape[0] / group, matrix = group_o * per_group * taps;
   const float* from = in<float>(call);
   float* to = out<float>(call);
@@ -144,7 +145,7 @@ KERNEL_FN(conv_pack, f32) {
   };
   const Weights one = weights(0);
   const int64_t panels = ceil_div(one.columns, kPackedColumns), panel = one.depth * kPackedColumns;
-  if (algorithm == ConvAlgorithm::direct) {
+  if (algorithm == ConvAlgorithm::direct || planes_first) {
     parallel_rows(call, group * panels, taps * panel * 8,
                   [&](int64_t p) { pack_panel(weights(p / panels), p % panels, to + p * taps * panel); });
     return MYC_OK;

@@ -1,9 +1,9 @@
-// 3x3 convolution by Winograd's F(4x4, 3x3) and F(6x6, 3x3), channels last.
+// 3x3 convolution by Winograd's F(2x2, 3x3), F(4x4, 3x3) and F(6x6, 3x3), channels last.
 //
-// A set of tiles at a time: transform the input (V), multiply each of the 36 or 64 elements of a tile by its
+// A set of tiles at a time: transform the input (V), multiply each of the 16, 36 or 64 elements of a tile by its
 // own matrix [c, o] (M), transform back and finish.  V of a set stays in the second- or third-level cache, M
-// of some panels of output channels in the second.  Flops: 36 / 144 (64 / 324) of the direct convolution's in
-// the products, and about 7 (10) a channel and element of V and M in the transforms.
+// of some panels of output channels in the second.  Flops: 16 / 36 (36 / 144, 64 / 324) of the direct convolution's
+// in the products, and about 4 (7, 10) a channel and element of V and M in the transforms.
 //
 // Tiles whose pixels must not be mixed (magnitude.h) are left to the direct form, whose weights the pack holds too, or which
 // are packed when there is such a tile.
@@ -361,15 +361,18 @@ void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane
 KERNEL_PART(conv_winograd)(const myc_call* call, const ConvLast& s, int size, const float* x, const float* packed,
                            const myc_tensor* direct, const ConvEpilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
-  return size == 4 ? Tiling<4>(s, x, packed, direct, e, y, max_workers(call)).run(call)
-                   : Tiling<6>(s, x, packed, direct, e, y, max_workers(call)).run(call);
+  switch (size) {
+    case 2: return Tiling<2>(s, x, packed, direct, e, y, max_workers(call)).run(call);
+    case 4: return Tiling<4>(s, x, packed, direct, e, y, max_workers(call)).run(call);
+    default: return Tiling<6>(s, x, packed, direct, e, y, max_workers(call)).run(call);
+  }
 }
 
 KERNEL_PART(winograd_taps)(int size, const float* direct, int64_t depth, float* to, int64_t plane) {
-  if (size == 4) {
-    transform_taps<4>(direct, depth, to, plane);
-  } else {
-    transform_taps<6>(direct, depth, to, plane);
+  switch (size) {
+    case 2: transform_taps<2>(direct, depth, to, plane); break;
+    case 4: transform_taps<4>(direct, depth, to, plane); break;
+    default: transform_taps<6>(direct, depth, to, plane); break;
   }
   return MYC_OK;
 }

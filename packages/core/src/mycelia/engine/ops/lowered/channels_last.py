@@ -12,7 +12,8 @@ from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.lowered.packed import PANEL, check_epilogue, need_float32, np_activated, padded
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes, output_size
 
-_TAPS = {"winograd4": 36 + 9, "winograd6": 64 + 9}  # elements per pair of channels: transformed, and as given
+# Elements per pair of channels: transformed, and as given.
+_TAPS = {"winograd2": 16 + 9, "winograd4": 36 + 9, "winograd6": 64 + 9}
 
 
 # --------------------------------------------------------------------------------------------- packs
@@ -28,7 +29,7 @@ def pack_size(algorithm, channels, per_group, kernel, group):
     """Elements of the pack for `channels` outputs and `per_group` inputs a group."""
     if algorithm == "depthwise":
         return math.prod(kernel) * padded(channels)
-    if algorithm == "direct":
+    if algorithm in ("direct", "planes"):
         return group * math.prod(kernel) * per_group * padded(channels // group)
     return _TAPS[algorithm] * per_group * padded(channels) + PANEL
 
@@ -40,6 +41,9 @@ def check_algorithm(algorithm, channels, per_group, kernel, group, stride=(1, 1)
                 f"algorithm 'depthwise' is for one input and one output channel a group, got {channels} "
                 f"outputs, group={group}, {per_group} inputs a group"
             )
+    elif algorithm == "planes":
+        if group != 1:
+            raise errors.value_error(f"algorithm 'planes' is for one group, got group={group}")
     elif algorithm != "direct" and (
         tuple(kernel) != (3, 3) or (*stride, *dilation) != (1, 1, 1, 1) or group != 1
     ):
@@ -59,14 +63,17 @@ def np_turned(w, group):
 @op(name="conv_pack", nondiff=True, cost=0)
 def conv_pack(
     w,
-    *, algorithm: "direct|winograd4|winograd6|depthwise", group: "int" = 1, transposed: "bool" = False,
+    *, algorithm: "direct|winograd4|winograd6|depthwise|winograd2|planes", group: "int" = 1,
+    transposed: "bool" = False,
 ):  # fmt: skip
     """Weights of a convolution in the form that `conv_last` and `conv_last_input_grad` read.
 
     `transposed`: for the input gradient, channels swapped and taps flipped.
-    Shapes: w [O, I / group, kh, kw] -> [k], with O and I swapped if `transposed`: direct ``k = kh * kw * I *
-    padded(O / group)``, winograd4 ``(36 + 9) * I * padded(O) + 16``, winograd6 ``(64 + 9) * I *
-    padded(O) + 16``, depthwise ``kh * kw * padded(O)``.  dtypes: float32.
+    Shapes: w [O, I / group, kh, kw] -> [k], with O and I swapped if `transposed`: direct and planes
+    ``k = kh * kw * I * padded(O / group)``, winograd2 ``(16 + 9) * I * padded(O) + 16``, winograd4
+    ``(36 + 9) * I * padded(O) + 16``, winograd6 ``(64 + 9) * I * padded(O) + 16``, depthwise
+    ``kh * kw * padded(O)``.
+    dtypes: float32.
     Errors: ValueError if the algorithm does not suit the shape.
     """
     w = np_turned(w, group) if transposed else w
@@ -86,6 +93,8 @@ def conv_pack(w, *, algorithm, group, transposed):
         )
     channels, per_group, *kernel = _weight_shape(w.shape, group, transposed)
     check_algorithm(algorithm, channels, per_group, kernel, group)
+    if transposed and algorithm == "planes":
+        raise errors.value_error("algorithm 'planes' has no input gradient, got transposed=True")
     return TensorType(w.dtype, (pack_size(algorithm, channels, per_group, kernel, group),))
 
 
@@ -96,8 +105,10 @@ def conv_pack(rand):
     yield rand(5, 3, 3, 3), dict(algorithm="direct", **opaque)
     yield rand(6, 2, 3, 2), dict(algorithm="direct", group=3, transposed=True, **opaque)
     yield rand(17, 5, 3, 3), dict(algorithm="winograd4", **opaque)
+    yield rand(17, 5, 3, 3), dict(algorithm="winograd2", **opaque)
     yield rand(17, 5, 3, 3), dict(algorithm="winograd6", transposed=True, **opaque)
     yield rand(19, 1, 5, 5), dict(algorithm="depthwise", group=19, **opaque)
+    yield rand(18, 3, 5, 3), dict(algorithm="planes", **opaque)
 
 
 def np_unpacked(pack, channels, per_group, kernel):
@@ -139,20 +150,21 @@ def conv_last(
     x, w, b: "tensor?" = None, residual: "tensor?" = None,
     *, channels: "int", kernel: "ints", stride: "ints" = (1, 1), pad: "ints" = (0, 0, 0, 0),
     dilation: "ints" = (1, 1), group: "int" = 1,
-    algorithm: "direct|winograd4|winograd6|depthwise" = "direct",
+    algorithm: "direct|winograd4|winograd6|depthwise|winograd2|planes" = "direct",
     activation: "none|relu|relu6|hardswish|silu|sigmoid|gelu|gelu_tanh" = "none",
 ):  # fmt: skip
     """Convolution of images with the channels last: ``activation(conv(x, w) + b + residual)``.
 
-    `w` is what `conv_pack` made for `algorithm`; `pad` holds all begins, then all ends.
-    Shapes: x [N, H, W, I], w the pack, b [O], residual like the result -> [N, H', W', O] with O `channels`.
+    `w` is what `conv_pack` made for `algorithm`; `pad` holds all begins, then all ends. "planes" is for
+    images that come with the channels first and have few of them, so that they need not be turned.
+    Shapes: x [N, H, W, I], [N, I, H, W] for "planes", w the pack, b [O], residual like the result
+    -> [N, H', W', O] with O `channels`.
     dtypes: float32.
     Errors: ValueError if channels, groups, the pack's size or window sizes disagree.
     """
-    weights = np_unpacked(w, channels, x.shape[-1] // group, kernel)
-    y = find("conv").definition.body(
-        np_first(x), weights, b, stride=stride, pad=pad, dilation=dilation, group=group
-    )
+    x = x if algorithm == "planes" else np_first(x)
+    weights = np_unpacked(w, channels, x.shape[1] // group, kernel)
+    y = find("conv").definition.body(x, weights, b, stride=stride, pad=pad, dilation=dilation, group=group)
     y = np_last(y)
     return np_activated(y if residual is None else y + residual, activation)
 
@@ -163,11 +175,12 @@ def conv_last(x, w, b, residual, *, channels, kernel, stride, pad, dilation, gro
     if x.rank != 4:
         raise errors.value_error(f"x must be [N, H, W, I], got {x}")
     kernel, stride, pad, dilation = full_attributes(2, kernel, stride, pad, dilation)
-    per_group = inputs_per_group(x.shape[3], group)
+    inputs, image = (x.shape[1], x.shape[2:]) if algorithm == "planes" else (x.shape[3], x.shape[1:3])
+    per_group = inputs_per_group(inputs, group)
     inputs_per_group(channels, group)
     check_algorithm(algorithm, channels, per_group, kernel, group, stride, dilation)
     check_pack(w, algorithm, channels, per_group, kernel, group)
-    size = output_size(x.shape[1:3], kernel, stride, pad, dilation)
+    size = output_size(image, kernel, stride, pad, dilation)
     y = TensorType(x.dtype, (x.shape[0], *size, channels))
     check_epilogue(y, b, residual)
     return y
@@ -197,7 +210,7 @@ def conv_last(rand):
     yield sample(rand(1, 5, 5, 2), rand(2, 2, 2, 2), stride=(4, 3), activation="hardswish")
     yield sample(rand(0, 5, 5, 2), rand(3, 2, 3, 3), rand(3))
     yield sample(rand(17, 7, 7, 48), rand(64, 48, 3, 3), rand(64), rand(17, 7, 7, 64), **same)
-    for algorithm, rtol in (("winograd4", 1e-4), ("winograd6", 1e-3)):
+    for algorithm, rtol in (("winograd2", 1e-4), ("winograd4", 1e-4), ("winograd6", 1e-3)):
         loose = dict(_rtol=rtol, **same)  # transforms cancel: small results keep the error of large ones
         yield sample(rand(1, 12, 12, 16), rand(32, 16, 3, 3), rand(32), algorithm=algorithm, **loose)
         yield sample(
@@ -214,11 +227,16 @@ def conv_last(rand):
         activation="hardswish", **deep,
     )  # fmt: skip
     yield sample(rand(1, 9, 9, 5), rand(5, 1, 3, 3), group=5, dilation=(2, 1), pad=(2, 1, 2, 1), **deep)
+    planes = dict(algorithm="planes")
+    yield sample(rand(2, 3, 13, 11), rand(24, 3, 3, 3), rand(24), activation="relu6", **planes, **bottom)
+    yield sample(rand(1, 2, 9, 8), rand(6, 2, 5, 3), rand(6), rand(1, 5, 4, 6), dilation=(1, 2), **planes)
+    yield sample(rand(0, 3, 5, 5), rand(3, 3, 3, 3), **planes)
 
 
 @conv_last.cost
-def conv_last(inputs, outputs, *, kernel, group, **_):
-    return _cost.product(outputs, math.prod(kernel) * (inputs[0].shape[-1] // group))
+def conv_last(inputs, outputs, *, kernel, group, algorithm, **_):
+    channels = inputs[0].shape[1 if algorithm == "planes" else 3]
+    return _cost.product(outputs, math.prod(kernel) * (channels // group))
 
 
 def _separable_attrs(hidden, channels, kernel, stride, pad, expand_activation, hidden_activation, activation):

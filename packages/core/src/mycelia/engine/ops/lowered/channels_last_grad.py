@@ -25,7 +25,7 @@ def conv_last_input_grad(
     dy, w,
     *, channels: "int", size: "ints", kernel: "ints", stride: "ints" = (1, 1), pad: "ints" = (0, 0, 0, 0),
     dilation: "ints" = (1, 1), group: "int" = 1,
-    algorithm: "direct|winograd4|winograd6|depthwise" = "direct",
+    algorithm: "direct|winograd4|winograd6|depthwise|winograd2" = "direct",
 ):  # fmt: skip
     """Gradient of a convolution with respect to images of `channels` and spatial `size`, channels last.
 
