@@ -14,6 +14,7 @@ from mycelia_lite.converter.optimise import (  # noqa: F401
     attention,
     cells,
     convolution,
+    layers,
     layout,
     normalization,
     products,
@@ -55,13 +56,15 @@ RULES = (
     "BatchNormToScaleFusion", "MulAddFusion", "ScaleScaleFusion", "ActivationFusion", "ConvActivationFusion",
     "MatMulActivationFusion", "ScaleActivationFusion", "AddConcatActivationFusion", "AddActivationFusion",
     "MulActivationFusion", "AffineActivationFusion",
+    "EncoderLayerFusion", "DecoderLayerFusion",
 )  # fmt: skip
+
+#: Rules that run once, when no other fires any more.
+_LAST = ("EncoderLayerFusion", "DecoderLayerFusion")
 
 _TUPLES = "values of tuples are tensors of their own"
 _SHAPES = "importers compute what depends on shapes"
-_ATTENTION = (
-    "attention is one node by MultiHeadAttentionFusion; there is none of relative positions or layers"
-)
+_ATTENTION = "attention is one node by MultiHeadAttentionFusion; there is none of relative positions"
 #: Passes of MindSpore Lite that are no rules here, and why: a list of rules to leave out may name them.
 ABSENT = {
     "ConvTupleGetItemFusion": _TUPLES,
@@ -69,12 +72,10 @@ ABSENT = {
     "ResizeFusion1": _SHAPES,
     "ResizeFusion2": _SHAPES,
     "TfliteRelPosMultiHeadAttentionFusion": _ATTENTION,
-    "EncoderLayerFusion": _ATTENTION,
-    "DecoderLayerFusion": _ATTENTION,
 }
 
 #: Rules that run only where `optimizeTransformer` asks for them.
-TRANSFORMER = ("MultiHeadAttentionFusion",)
+TRANSFORMER = ("MultiHeadAttentionFusion", *_LAST)
 
 #: Rules that look at no shapes between the nodes, which files of unknown origin may lack.
 SHAPELESS = {
@@ -112,10 +113,16 @@ def run(model: Table, without: Collection[str] = (), known: int | None = None) -
         for _ in range(_ROUNDS):
             total = sum(fired.values())
             for name in here:
-                if name not in without:
+                if name not in without and name not in _LAST:
                     fired[name] += sum(one(graph) for one in PASSES[name])
             if sum(fired.values()) == total:
                 break
+        for name in _LAST:
+            if name in here and name not in without:
+                fired[name] += sum(one(graph) for one in PASSES[name])
+    for graph in graphs[len(model.subGraph) :]:  # that rules have made
+        made = Table("SubGraph", name=graph.name, inputIndices=graph.parameters, outputIndices=graph.results)
+        model.subGraph = [*model.subGraph, made]
     graphs = _drop_released(model, graphs)
     _write_back(model, graphs)
     parts = {n.name: n.parts for g in graphs for n in g.nodes if n.parts}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
 from mycelia_lite.converter.optimise.registry import node_fusion
 from mycelia_lite.converter.optimise.shapes import order_of
 from mycelia_lite.converter.rules.customs import custom
+from mycelia_lite.format import Table
 
 #: Orders in which heads come to the front, and those that bring them back: [B, T, H, D] and [T, B, H, D].
 _TURNS = {(0, 2, 1, 3): (0, 2, 1, 3), (1, 2, 0, 3): (2, 0, 1, 3)}
@@ -15,9 +18,12 @@ _TURNS = {(0, 2, 1, 3): (0, 2, 1, 3), (1, 2, 0, 3): (2, 0, 1, 3)}
 
 @dataclass
 class Heads:
-    """What is shared among heads: a tensor of rank 3, the order that brings them to the front, a factor."""
+    """What is shared among heads: a tensor of `shape`, or its rows one behind the other, the order that
+    brings heads to the front, a factor.
+    """
 
     tensor: int
+    shape: tuple[int, ...]
     order: tuple[int, ...]
     heads: int
     scale: float
@@ -52,11 +58,23 @@ def _heads(graph: FileGraph, tensor: int) -> Heads | None:
         return None
     order, x = tuple(order_of(graph, turn) or ()), apart.inputs[0]
     whole, parts = graph.shape(x), graph.shape(apart.output)
-    if order not in _TURNS or len(whole) != 3 or len(parts) != 4 or whole[:2] != parts[:2]:
+    if order not in _TURNS or len(parts) != 4:
+        return None
+    if len(whole) == 2 and min(*whole, *parts) > 0 and whole[0] == parts[0] * parts[1]:
+        whole = (*parts[:2], whole[1])
+    if len(whole) != 3 or whole[:2] != parts[:2]:
         return None
     if whole[:2].count(-1) > 1 or min(parts[2:]) < 1 or whole[2] != parts[2] * parts[3]:
         return None
-    return Heads(x, order, parts[2], scale, [*nodes, turn, apart])
+    return Heads(x, whole, order, parts[2], scale, [*nodes, turn, apart])
+
+
+def _apart(graph: FileGraph, heads: Heads, before: FileNode) -> int:
+    """The tensor of `heads` with its shape, in front of a node."""
+    if graph.rank(heads.tensor) == 3:
+        return heads.tensor
+    shape = graph.add_constant(np.array(heads.shape, np.int32), f"{before.name}/shape")
+    return graph.insert(before, Table("Reshape"), [heads.tensor, shape], heads.shape)
 
 
 def _plain_product(graph: FileGraph, tensor: int, transposed: bool) -> FileNode | None:
@@ -97,10 +115,10 @@ def multi_head_attention(graph: FileGraph, node: FileNode) -> bool:
     if any(h is None for h in heads) or len({(h.order, h.heads) for h in heads}) > 1:
         return False
     q, _, v = heads
-    rows, result = graph.shape(q.tensor)[:2], graph.shape(node.output)
+    rows, result = q.shape[:2], graph.shape(node.output)
     if v.scale != 1 or tuple(order_of(graph, back) or ()) != _TURNS[q.order]:
         return False
-    if result != (*rows, graph.shape(v.tensor)[2]) or rows.count(-1) > 1:
+    if result != (*rows, v.shape[2]) or rows.count(-1) > 1:
         return False
     op = custom(
         "multi_head_attention",
@@ -108,7 +126,7 @@ def multi_head_attention(graph: FileGraph, node: FileNode) -> bool:
         first=int(q.order[0] == 1),
         scale=float(scale * q.scale * heads[1].scale),
     )
-    inputs = [h.tensor for h in heads] + ([] if mask is None else [mask])
+    inputs = [_apart(graph, h, node) for h in heads] + ([] if mask is None else [mask])
     parts = [n for h in heads for n in h.nodes]
     graph.replace(node, op, inputs, [*parts, product, *factors, *added, softmax, weighted, back])
     return True

@@ -72,6 +72,7 @@ class FileGraph:
         self, tensors: list[Table], nodes: Iterable[Table], inputs: Iterable[int], pinned: Iterable[int]
     ) -> None:
         self.tensors = tensors
+        self.name = ""
         self.parameters: list[int] = []  # in order, and so the results
         self.results: list[int] = []
         self.siblings: list[FileGraph] = [self]
@@ -264,6 +265,30 @@ class FileGraph:
             self.maker[o] = node
         for i in node.inputs:
             self.readers.setdefault(i, []).append(node)
+
+    def outline(self, name: str, nodes: Sequence[FileNode], inputs: Sequence[int], output: int) -> None:
+        """Moves nodes, in their order, to a subgraph of their own, which is called in the place of the last.
+
+        `inputs`: what they read that is made elsewhere and no constant; `output`: all that is read of them.
+        """
+        at = self.nodes.index(nodes[-1]) - len(nodes) + 1
+        parts = [n for node in nodes for n in (node.parts or (node.name,))]
+        own = {i: self.add_tensor(f"{name}/{self.tensors[i].name}", i, self.shape(i)) for i in inputs}
+        result = self.add_tensor(f"{name}/result", output, self.shape(output))
+        inner = FileGraph(self.tensors, [], own.values(), [result])
+        inner.name, inner.parameters, inner.results = name, list(own.values()), [result]
+        inner.siblings, inner.framework = self.siblings, self.framework
+        for node in nodes:
+            self._leave(node)
+            node.inputs = [own.get(i, i) for i in node.inputs]
+            node.outputs = [result if o == output else o for o in node.outputs]
+            inner._enter(node, len(inner.nodes))
+        self.siblings.append(inner)
+        called = self.add_tensor(f"{name}/PartialFusion", output, [])
+        self.tensors[called].dataType = int(DataType.INT32)
+        partial = Table("PartialFusion", sub_graph_index=len(self.siblings) - 1)
+        self._enter(FileNode(f"{name}/PartialFusion", partial, inputs, [called]), at)
+        self._enter(FileNode(name, Table("Call", is_tail_call=False), [called], [output], parts), at + 1)
 
     def remove(self, node: FileNode) -> None:
         """Take a node out whose results nobody reads, whatever it does; what then nobody reads goes, too."""
