@@ -57,8 +57,22 @@ export const listed = (name: string): string[] => stored<unknown[]>(name, []).fi
 // The same list with a text in it, or without.
 export const toggled = (list: string[], text: string, wanted = !list.includes(text)) => (wanted ? [...new Set([...list, text])] : list.filter((one) => one !== text));
 
-// Tags that a page of a run does not show.
-export const hiddenTags = () => new Set(listed("hide"));
+const NONE = "*"; // hides all tags but those that `show` has
+
+// Which tags a page shows: all but those that the address hides, or those alone that it shows.
+export function shownTags(): (tag: string) => boolean {
+  const isNone = route.query.get("hide") === NONE;
+  const named = new Set(listed(isNone ? "show" : "hide"));
+  return (tag) => named.has(tag) === isNone;
+}
+
+export const showAllTags = (wanted: boolean) => route.set({ hide: wanted ? "" : NONE, show: "" });
+
+export function showTag(tag: string, wanted: boolean): void {
+  const isNone = route.query.get("hide") === NONE;
+  const name = isNone ? "show" : "hide";
+  store(name, toggled(listed(name), tag, wanted === isNone));
+}
 
 // A run's id as MindInsight has it in addresses: ./a/b; ./ is the base folder, which the interface calls @.
 export const idOf = (run: string) => `./${run === "@" ? "" : run.startsWith("@@") ? run.slice(1) : run}`;

@@ -64,3 +64,9 @@ class Settings {
 }
 
 export const settings = new Settings();
+
+// A moment, in seconds since 1970; – where nothing was written, or what was is none.
+export function moment(seconds: number): string {
+  const found = new Date(seconds * 1000);
+  return seconds && Number.isFinite(found.getTime()) ? found.toLocaleString(settings.language) : "–";
+}

@@ -53,9 +53,9 @@ def opened(chromium, listed):
 
 
 def order(driver) -> list[str]:
-    return driver.execute_script(
-        "return [...document.querySelectorAll('[data-testid=run-row]')].map((row) => row.dataset.run)"
-    )
+    """Runs as they are listed, at one moment: rows may be moved by what comes meanwhile."""
+    rows = "return [...document.querySelectorAll('[data-testid=run-row]')].map((one) => one.dataset.run)"
+    return driver.execute_script(rows)
 
 
 def row(driver, run: str):

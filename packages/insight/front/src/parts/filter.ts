@@ -9,3 +9,6 @@ export function matcher(text: string): (name: string) => boolean {
     return () => true;
   }
 }
+
+// A name as it is read: one without a letter stands between quotes.
+export const readable = (name: string) => (name.trim() ? name : JSON.stringify(name));
