@@ -127,7 +127,8 @@ int EventFile::write_out() {
     if (some < 0 && errno == EINTR) continue;
     if (some < 0) {
       const int error = errno;
-      if (done && cut(file_, begin_ + written_) != 0) written_ += static_cast<int64_t>(done);
+      const int64_t whole = begin_ + written_;
+      if (done && end_of(file_) == whole + static_cast<int64_t>(done)) (void)cut(file_, whole);  // nobody else has appended
       end();
       return error;
     }

@@ -183,3 +183,36 @@ def test_operators_join_the_values_of_a_step(tmp_path):
         events = [ms.train.summary_pb2.Event.FromString(one) for one in messages(file.read())]
     tags = [(event.step, {value.tag for value in event.summary.value}) for event in events[1:]]
     assert tags == [(7, {"loss", "mine"}), (8, {"loss"})]
+
+
+_ONE_OF_SEVERAL = """
+import sys, time
+from mycelia import Tensor
+from mycelia.train import SummaryRecord
+time.time = lambda: 1.7e9  # the same second
+with SummaryRecord(sys.argv[1]) as record:
+    for step in range(200):
+        record.add_value("scalar", sys.argv[2], Tensor(float(step)))
+        record.record(step)
+"""
+
+
+def test_processes_that_begin_in_one_second_have_files_of_their_own(tmp_path):
+    command = [sys.executable, "-c", _ONE_OF_SEVERAL, str(tmp_path)]
+    processes = [subprocess.Popen([*command, name]) for name in "abc"]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    found = []
+    for path in sorted(tmp_path.glob("events.*_MS")):
+        version, *rest = map(ms.train.summary_pb2.Event.FromString, messages(path.read_bytes()))
+        assert version.version == "MindSpore.Event:1"
+        (tag,) = {event.summary.value[0].tag for event in rest}
+        assert [event.step for event in rest] == list(range(200))
+        found.append(tag)
+    assert sorted(found) == ["a", "b", "c"]
+
+
+def test_a_record_without_values_leaves_no_file(tmp_path):
+    with SummaryRecord(str(tmp_path)) as record:
+        record.record(1)
+        record.flush()
+    assert not list(tmp_path.iterdir())

@@ -6,6 +6,8 @@ most while others come.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
 import struct
 
@@ -42,6 +44,24 @@ def event_file_name(prefix: str, suffix: str, seconds: int, kind: str = "events.
     `kind`: "tfevents" for the file that TensorBoard reads; the names of the two differ in nothing else.
     """
     return f"{prefix}.out.{kind}.{seconds}.0.{socket.gethostname()}{suffix}"
+
+
+def begin_event_file(directory: str, prefix: str, suffix: str, seconds: int) -> int:
+    """Make an empty event file that no other process has; the time in its name: `seconds`, or later.
+
+    Processes may begin in one folder in the same second.  A folder that cannot be written to is told with the
+    first record.
+    """
+    while True:
+        path = os.path.join(directory, event_file_name(prefix, suffix, seconds))
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            seconds += 1
+        except OSError:
+            return seconds
+        else:
+            return seconds
 
 
 class EventFile:
@@ -86,11 +106,14 @@ class EventFile:
             self._failed(error)
 
     def close(self) -> None:
-        """Close the file and leave it read-only."""
+        """Close the file and leave it read-only; one without a record goes."""
         try:
             self._file.close()
         except OSError as error:
             self._failed(error)
+        with contextlib.suppress(OSError):
+            if not os.path.getsize(self.path):
+                os.unlink(self.path)
 
     def _full(self) -> None:
         log.logger(__name__).warning("%s is full: max_file_size is %d", self.path, self._limit)

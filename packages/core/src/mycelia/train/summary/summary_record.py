@@ -22,7 +22,7 @@ from mycelia.nn.cell import Cell
 from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
 from mycelia.train.summary.alive import AliveFile
-from mycelia.train.summary.events import EventFile, double, event_file_name, text
+from mycelia.train.summary.events import EventFile, begin_event_file, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS, Message
 
@@ -118,7 +118,7 @@ class SummaryRecord:
         self._pool: dict[str, list[tuple]] = defaultdict(list)
         self._taken: dict[tuple[str, str], tuple[np.ndarray, str]] = {}  # of operators, since the last record
         self._rooms: dict[tuple[str, str], np.ndarray] = {}  # where their values lie: new memory is dear
-        seconds = int(time.time())
+        seconds = begin_event_file(directory, file_prefix, file_suffix, int(time.time()))
         self._directory, self._seconds = directory, seconds
         version = double(1, time.time()) + text(3, "MindSpore.Event:1")
         self._path = os.path.join(directory, event_file_name(file_prefix, file_suffix, seconds))
