@@ -203,6 +203,33 @@ def test_ctrl_c_ends_the_waiting_and_pause_the_running(desk, monkeypatch):
     assert "has ended" in prompts[6]
 
 
+def test_two_prompts_over_one_training_see_what_the_other_did(desk):
+    desk.train("--steps", "100000")
+    desk.open()
+    mine, theirs = desk.place, Place(ServiceSource(Service(desk.address)))
+
+    def other(line: str, right: bool = True) -> str:
+        desk.place = theirs
+        try:
+            return desk(line, right)
+        finally:
+            desk.place = mine
+
+    desk("next")
+    assert desk("watch tensor_all_zero fc3.bias").splitlines()[1].split()[1] == "tensor_all_zero"
+    assert "tensor_all_zero" in other("watch") and other("next") == "step 2\n"
+    assert len(desk("steps").splitlines()) == 3
+    theirs.source.service.ask(  # it is left running, as after Ctrl-C
+        f"{theirs.source.path}/control",
+        body={"mode": "continue", "level": "step", "steps": -1},
+    )
+    assert "the training runs: pause it first" in desk("next", right=False)
+    desk("pause")
+    assert other("unwatch all") == "0 watchpoints are left.\n" and "no watchpoints" in desk("watch")
+    other("terminate")
+    assert "has ended" in desk("next", right=False) or "there is no training" in desk("next", right=False)
+
+
 def test_several_ranks_go_together_and_are_looked_at_one_by_one(desk):
     both = [desk.train("--bad", "2" if rank else "0", "--steps", "100000", rank=rank) for rank in (0, 1)]
     desk.open(ranks=2)
