@@ -48,6 +48,7 @@ def dtype_name(dtype: DType) -> str:
     return _DTYPES.get(name) or name[:1].upper() + name[1:]
 
 
+@functools.lru_cache(maxsize=4096)
 def op_name(full_name: str) -> str:
     """A full name with scope as a part of a file name."""
     return full_name.replace("/", "_").replace(".", "_")

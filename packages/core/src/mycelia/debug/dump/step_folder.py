@@ -42,6 +42,7 @@ class StepFolder:
         self.waiting: list[_File] = []
         self.size = 0  # bytes that wait
         self.notes: dict[Hashable, dict] = {}  # contents that wait, and what else is known of them
+        self.firsts: dict[Hashable, _File] = {}  # the first file of each
         self.long_names: list[tuple[str, str]] = []
 
     def add_array(
@@ -52,6 +53,10 @@ class StepFolder:
         `content`: what the array is made of, if `owner` keeps that from being used for another.
         """
         self._add(_File(self._fitting(name), files.array_parts(array, raw), content, owner), array.nbytes)
+
+    def add_link(self, name: str, content: Hashable) -> None:
+        """Another name of an array that waits, the one with this content."""
+        self.waiting.append(self.firsts[content]._replace(name=self._fitting(name)))
 
     def add_text(self, name: str, text: str) -> None:
         data = text.encode()
@@ -69,12 +74,14 @@ class StepFolder:
             self.size += size
         if file.content is not None:
             self.notes.setdefault(file.content, {})
+            self.firsts.setdefault(file.content, file)
         if self.size > _MOST_WAITING:
             self.flush()
 
     def flush(self) -> None:
         """Write what waits into the hidden folder."""
-        waiting, self.waiting, self.size, self.notes = self.waiting, [], 0, {}
+        waiting, self.waiting, self.size = self.waiting, [], 0
+        self.notes, self.firsts = {}, {}
         os.makedirs(self.hidden, exist_ok=True)
         folder = os.open(self.hidden, os.O_RDONLY)
         try:

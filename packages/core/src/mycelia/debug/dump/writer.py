@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.step_folder import StepFolder
@@ -26,8 +28,8 @@ from mycelia.engine.tensors.tensor import Tensor
 
 PARAMETER = "Parameter"
 
-#: Where and how the elements of a tensor lie: the same for tensors that share their memory.
-Content = tuple[int, DType, tuple[int, ...], tuple[int, ...]]
+#: Where the elements of a tensor lie, and what they are: the same for tensors that share their memory.
+Content = tuple[int, DType, tuple[int, ...]]
 
 
 class Record(NamedTuple):
@@ -66,7 +68,7 @@ class Writer:
     """Writes below ``{path}/rank_{rank}``. A disk that takes no more ends the dump with one warning."""
 
     def __init__(self, found: DumpConfig) -> None:
-        self.config = found
+        self.config, self.columns = found, found.columns
         self.rank = config.get("rank")
         self.root = os.path.join(found.path, f"rank_{self.rank}")
         self.is_broken = False
@@ -87,18 +89,22 @@ class Writer:
         """Take one tensor of a step to what is written.  Errors: OSError."""
         folder = step.folder or self.make_folder(step)
         tensor = record.tensor
-        array = array_of(tensor)
-        content = tensor.data_ptr(), tensor.dtype, tensor.shape, array.strides
+        content = tensor.data_ptr(), tensor.dtype, tensor.shape
+        array = None if content in folder.notes else array_of(tensor)
         if self.config.saved_data != "statistic":
-            dtype = files.dtype_name(tensor.dtype)
-            raw = self.config.layout == "bin"
-            if raw:
-                name = files.old_file_name(record.name, record.io, record.slot, tensor.shape, dtype)
+            name = self.file_name(record)
+            if array is None:
+                folder.add_link(name, content)
             else:
-                name = files.file_name(record.kind, record.name, record.stamp, record.io, record.slot, dtype)
-            folder.add_array(name, array, content, tensor, raw)
+                folder.add_array(name, array, content, tensor, self.config.layout == "bin")
         if self.config.saved_data != "tensor":
-            step.rows.append(self.row(step, record, array, content))
+            step.rows.append(self.row(record, array, folder.notes.get(content, {})))
+
+    def file_name(self, record: Record) -> str:
+        tensor, dtype = record.tensor, files.dtype_name(record.tensor.dtype)
+        if self.config.layout == "bin":
+            return files.old_file_name(record.name, record.io, record.slot, tensor.shape, dtype)
+        return files.file_name(record.kind, record.name, record.stamp, record.io, record.slot, dtype)
 
     def make_folder(self, step: Step) -> StepFolder:
         net, number = self.config.net_name, str(step.iteration)
@@ -112,14 +118,17 @@ class Writer:
         step.folder = StepFolder(os.path.join(parent, number))
         return step.folder
 
-    def row(self, step: Step, record: Record, array: Any, content: Content) -> list[str]:
+    def row(self, record: Record, array: np.ndarray | None, notes: dict) -> list[str]:
+        """A line of statistic.csv. `notes`: what is known of the content that waits; `array`: the content,
+        where none waited.
+        """
         shape = ",".join(map(str, record.tensor.shape))
         head = [record.kind, files.op_name(record.name), "0", "0", record.stamp, record.io, str(record.slot)]
-        head += [str(array.nbytes), record.tensor.dtype.name, f"({shape})"]
-        notes = {} if step.folder is None else step.folder.notes.get(content, {})
         if "cells" not in notes:
+            found = array_of(record.tensor) if array is None else array
             numbers = statistics(record.tensor)
-            notes["cells"] = [_cell(column, numbers, array) for column in self.config.columns]
+            cells = [_cell(column, numbers, found) for column in self.columns]
+            notes["cells"] = [str(found.nbytes), record.tensor.dtype.name, f"({shape})", *cells]
         return head + notes["cells"]
 
     def finish(self, step: Step) -> None:
@@ -149,7 +158,7 @@ class Writer:
         if step.rows:
             text = io.StringIO()
             writer = csv.writer(text, lineterminator="\n")
-            writer.writerow([*_COLUMNS, *self.config.columns])
+            writer.writerow([*_COLUMNS, *self.columns])
             writer.writerows(step.rows)
             folder.add_text("statistic.csv", text.getvalue())
         if self.config.save_kernel_args:
