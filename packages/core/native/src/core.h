@@ -269,6 +269,10 @@ inline bool tracked(PyObject* o) { return is_tensor(o) && as_tensor(o)->node; }
 int init_program(PyObject* module);
 int init_signature(PyObject* module);
 
+// faults.cc: whether the native stack of a fault goes to a file descriptor; the end of that.
+PyObject* watch_faults(PyObject*, PyObject* descriptor);
+PyObject* forget_faults(PyObject*, PyObject*);
+
 // ---- errors --------------------------------------------------------------------------------------------------------
 
 // Makes the pending builtin error the Mycelia error of its kind, about `subject` (an op, a method) at the user's line.

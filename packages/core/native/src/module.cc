@@ -53,6 +53,8 @@ PyMethodDef functions[] = {{"set_hook", set_hook, METH_VARARGS, "set_hook(name, 
                            {"reset_memory_peaks", reset_memory_peaks, METH_VARARGS, "reset_memory_peaks(live, reserved): these peaks start anew from now."},
                            {"set_memory_limit", set_memory_limit, METH_O, "The most bytes that tensors, and what is kept for them, may take."},
                            {"empty_cache", empty_cache, METH_NOARGS, "Hands cached memory back to the system."},
+                           {"watch_faults", watch_faults, METH_O, "Write the native stack of a fault to a file descriptor; whether this system can."},
+                           {"forget_faults", forget_faults, METH_NOARGS, "End watch_faults."},
                            {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._C", "The native core: Tensor, Op, tape and program executor.", -1, functions,

@@ -234,10 +234,24 @@ def test_constants_are_dumped_once(tmp_path):
 def test_eager_operators_are_dumped_step_by_step(tmp_path):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     found = dumped(tmp_path)
-    assert kinds(found) == ["Dense"] * 4 + ["ReLU"] * 2 + ["Exp"] * 2
+    # A Parameter is there before the operator that reads it first.
+    assert kinds(found) == ["Parameter"] * 2 + ["Dense"] * 4 + ["ReLU"] * 2 + ["Exp"] * 2
     (text,) = tmp_path.rglob("*.ir")
     assert "# Fullname with scope: (Default/relu-ReLU/ReLU-op0)" in text.read_text()
     assert dumped(tmp_path / "off", eager=False) == []
+
+
+def test_conditions_on_weights_are_watched_in_eager_code(tmp_path):
+    net = nn.SequentialCell(nn.Dense(4, 3))
+    gradient = ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params())
+    optimizer = nn.SGD(net.trainable_params(), 0.0)
+    watch = {"condition": "weight_change_too_large", "params": {"abs_mean_update_ratio_gt": 0.5}}
+    with debug.dump({"path": str(tmp_path), "conditions": [watch]}):
+        for step in range(4):
+            net[0].weight.set_data(Tensor(np.full((3, 4), 1.0 if step < 3 else 2.0, np.float32)))
+            optimizer(gradient(Tensor(X))[1])
+    (path,) = [p for p in tmp_path.rglob("Parameter.0_weight.*.npy")]
+    assert np.load(path).tolist() == [[2.0] * 4] * 3
 
 
 def test_ranks_that_are_not_supported_dump_nothing(tmp_path):

@@ -368,6 +368,23 @@ nonsense-command-of-nobody
     assert done.returncode == 127
 
 
+def test_commands_as_documents_print_them(tmp_path):
+    """Of the page on precision tuning: its options begin with a dash, as it was printed."""
+    data = tmp_path / "precision_data"
+    left, right = dump(data / "npu" / "debug_0" / "dump", Net()), dump(data / "ref" / "dump", Net())
+    assert right.is_dir()
+    for kind in ("ReLU", "Exp"):
+        damage(left, kind, lambda a: a[::-1])
+    done = subprocess.run(
+        [sys.executable, "-m", "mycelia.debug.precision"], cwd=tmp_path, capture_output=True, text=True,
+        input="ac \u2013c\nvcs \u2013c 0.98 \u2013l 10\n",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    listed = [line for line in done.stdout.splitlines() if line.startswith("[")]
+    assert "first divergence: Default/Exp-op0" in done.stdout, done.stdout
+    assert [line.split("_")[-1] for line in listed][-2:] == ["Exp-op0", "ReLU-op0"], done.stdout
+
+
 def chain(x):
     return ops.relu(ops.tanh(ops.exp(x)) - 0.5)
 

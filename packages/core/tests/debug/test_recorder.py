@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -218,19 +219,39 @@ def test_a_killed_process_leaves_what_it_did_at_last(tmp_path):
     assert journal.read_bytes().startswith(b"step ")
 
 
-def test_a_fault_of_native_code_leaves_the_python_stack(tmp_path):
-    done = run(tmp_path, """
-import ctypes
+@pytest.mark.parametrize(
+    "fault, number",
+    [("ctypes.string_at(0)", signal.SIGSEGV), ("os.abort()", signal.SIGABRT)],
+)  # fmt: skip
+def test_a_fault_of_native_code_leaves_both_stacks(fault, number, tmp_path):
+    done = run(tmp_path, f"""
+import ctypes, os
 ops.relu(x)
 def crash():
-    ctypes.string_at(0)
+    {fault}
 crash()
 """)  # fmt: skip
-    assert done.returncode == -signal.SIGSEGV
-    (fault,) = records(tmp_path).parent.glob("DEBUG.fault.*.txt")
-    assert "in crash" in fault.read_text()
+    assert done.returncode == -number
+    (path,) = records(tmp_path).parent.glob("DEBUG.fault.*.txt")
+    text = path.read_text()
+    assert "in crash" in text
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        head, stack = text.split("\n\n", 1)[0].split("\n", 1)
+        assert head == "Native stack, the innermost call first:" and "(+0x" in stack and "libc" in stack
+        assert text.index(head) < text.index("in crash")
     shown = CliRunner().invoke(app, [str(records(tmp_path))]).output
     assert "in crash" in shown and "ReLU" in shown
+
+
+def test_faults_are_left_alone_when_the_recorder_ends(tmp_path):
+    done = run(tmp_path, """
+import faulthandler, os
+from mycelia.debug.recorder import crash
+crash.ignore()
+os.abort()
+""")  # fmt: skip
+    assert done.returncode == -signal.SIGABRT and "Native stack" not in done.stderr
+    assert not list(tmp_path.rglob("DEBUG.fault.*"))
 
 
 def test_secrets_are_not_written(tmp_path):

@@ -77,6 +77,16 @@ class DumpObserver(Observer):
         for name, tensor, _ in run.named_arguments():
             self.take(run, Group(list(self.records(PARAMETER, name, "output", [tensor._detach()]))))
 
+    def before(self, run: Run, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
+        step: Step = run.notes[self]
+        if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
+            return
+        # Which Parameters eager calls read shows one by one; a graph has told of its own at the beginning.
+        for name in list(run.parameters)[step.parameters :]:
+            _, value = run.parameters[name]
+            self.take(run, Group(list(self.records(PARAMETER, name, "output", [value]))))
+        step.parameters = len(run.parameters)
+
     def seen(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> None:

@@ -62,6 +62,7 @@ class Step:
         self.rows: list[list[str]] = []
         self.operators: list[Operator] = []  # whose tensors are written
         self.calls: list[Call] = []  # of eager operators
+        self.parameters = 0  # of those that eager operators have read, how many are taken
 
 
 class Writer:

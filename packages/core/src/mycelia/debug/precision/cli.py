@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -378,13 +379,18 @@ def _one(line: str) -> int:
     """The exit status of one command of the prompt."""
     command = typer.main.get_command(app)
     try:
-        words = shlex.split(line)
+        words = _options(shlex.split(line))
     except ValueError as cause:
         print(f"error: {cause}", file=sys.stderr)
         return 2
     if words[0] not in command.commands:  # type: ignore[attr-defined]
         return subprocess.call(line, shell=True)
     return _invoke(command, words)
+
+
+def _options(words: list[str]) -> list[str]:
+    """Pages print the hyphen of an option as a dash, and what is copied from them means the option."""
+    return [re.sub("^[\u2013\u2014](?=[a-z])", "-", word) for word in words]
 
 
 def _invoke(command: click.Command, words: list[str]) -> int:
@@ -401,6 +407,6 @@ def _invoke(command: click.Command, words: list[str]) -> int:
 
 def main() -> None:
     """The entry point."""
-    words = sys.argv[1:]
+    words = _options(sys.argv[1:])
     code = _invoke(typer.main.get_command(app), words)
     sys.exit(code or (MISMATCH if "--fail" in words and _Outcome.mismatch else 0))

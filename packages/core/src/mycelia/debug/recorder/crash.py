@@ -1,8 +1,8 @@
 """What leaves a trace when a process does not end by itself: exceptions that nobody catches, signals, kills.
 
 An exception or SIGTERM lets the recorder write. A fault of native code (SIGSEGV, SIGABRT, ...) leaves the
-Python stacks in ``DEBUG.fault.{process}.txt``. After a SIGKILL, of a system without memory for instance, the
-`Journal` remains: what ran at last.
+native stack and the Python stacks in ``DEBUG.fault.{process}.txt``. After a SIGKILL, of a system without
+memory for instance, the `Journal` remains: what ran at last.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import IO, Any
+
+from mycelia.engine import _C
 
 Report = Callable[[BaseException | None, str], None]
 
@@ -49,6 +51,7 @@ def listen(folder: str, report: Report) -> None:
             path = os.path.join(folder, f"DEBUG.fault.{os.getpid()}.txt")
             state.faults = open(path, "w", encoding="utf-8")
             faulthandler.enable(state.faults, all_threads=True)
+            _C.watch_faults(state.faults.fileno())
 
 
 def ignore() -> None:
@@ -60,6 +63,7 @@ def ignore() -> None:
     if state.terminate is not None:
         signal.signal(signal.SIGTERM, state.terminate)
     if state.faults is not None:
+        _C.forget_faults()
         faulthandler.disable()
         name = state.faults.name
         state.faults.close()
