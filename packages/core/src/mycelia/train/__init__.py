@@ -32,7 +32,7 @@ _HOMES = {
         """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback
         LearningRateScheduler LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext
         SummaryCollector TimeMonitor OverflowMonitor StopOnNaN FlopsUtilizationCollector OnRequestExit
-        TrainFaultTolerance""".split(),
+        TrainFaultTolerance GradWatch""".split(),
         "mycelia.train.callbacks",
     ),
     **dict.fromkeys(

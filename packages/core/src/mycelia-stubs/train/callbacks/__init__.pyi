@@ -14,6 +14,7 @@ from mycelia.train.callbacks.exit import (
     FlopsUtilizationCollector as FlopsUtilizationCollector, OnRequestExit as OnRequestExit,
     TrainFaultTolerance as TrainFaultTolerance,
 )
+from mycelia.train.callbacks.gradients import GradWatch as GradWatch
 from mycelia.train.callbacks.monitor import (
     History as History, LambdaCallback as LambdaCallback, LossMonitor as LossMonitor,
     ProgressBar as ProgressBar, TimeMonitor as TimeMonitor,
@@ -25,5 +26,5 @@ __all__ = [
     "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History",
     "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar",
     "ReduceLROnPlateau", "RunContext", "SummaryCollector", "FlopsUtilizationCollector", "OnRequestExit",
-    "TrainFaultTolerance", "OverflowMonitor", "StopOnNaN", "TimeMonitor",
+    "TrainFaultTolerance", "OverflowMonitor", "StopOnNaN", "GradWatch", "TimeMonitor",
 ]

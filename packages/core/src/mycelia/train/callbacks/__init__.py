@@ -4,6 +4,7 @@ from mycelia.train.callbacks.base import Callback, CallbackManager, RunContext
 from mycelia.train.callbacks.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
 from mycelia.train.callbacks.control import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from mycelia.train.callbacks.exit import FlopsUtilizationCollector, OnRequestExit, TrainFaultTolerance
+from mycelia.train.callbacks.gradients import GradWatch
 from mycelia.train.callbacks.monitor import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
 from mycelia.train.callbacks.overflow import OverflowMonitor, StopOnNaN
 from mycelia.train.callbacks.summary import SummaryCollector
@@ -13,5 +14,5 @@ __all__ = [
         "LambdaCallback",
     "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
         "RunContext", "SummaryCollector", "FlopsUtilizationCollector", "OnRequestExit", "TrainFaultTolerance",
-    "OverflowMonitor", "StopOnNaN", "TimeMonitor",
+    "OverflowMonitor", "StopOnNaN", "GradWatch", "TimeMonitor",
 ]  # fmt: skip
