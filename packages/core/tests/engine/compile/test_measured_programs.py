@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import Tensor, ops
+from mycelia import Tensor, nn, ops
 from mycelia.engine.backends import registry
 from mycelia.engine.compile import executable, measuring
 from mycelia.engine.ops import define
@@ -97,19 +97,53 @@ def test_what_is_measured_is_what_numpy_finds_in_every_result(seed):
     for gauge in (measuring.FINITE, measuring.STATISTICS):
         results, found, copies = _seen(function, x, gauge)
         assert _bytes(results) == plain, names
-        assert found
-        for measured in found:
-            table, rows = measured.table, iter(range(len(measured.table)))
-            assert len(measured.rows) == len(table)
-            for i, node in enumerate(measured.program.nodes):
-                for output, row in zip(copies[id(measured.program), i], rows):
-                    if table[row].any() or not node.op.definition.view:  # a view shows what has a row
-                        _check(output, table[row], gauge, (names, node.op.name))
-            assert measured.is_finite == (not measured.nonfinite.any())
+        _check_all(found, copies, gauge, names)
+
+
+@pytest.mark.parametrize("gauge", [measuring.FINITE, measuring.STATISTICS])
+def test_what_is_updated_in_place_is_measured_as_it_has_become(gauge):
+    def train(step_of):
+        ms.set_seed(1)
+        net = nn.SequentialCell(
+            nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(64, 5)
+        )
+        optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+        x = Tensor(np.random.default_rng(0).standard_normal((4, 1, 8, 8)).astype(np.float32))
+        y = Tensor(np.zeros((4, 5), np.float32))
+        losses = [step_of(step, x, y) for _ in range(3)]
+        return _bytes([*losses, *net.trainable_params()])
+
+    def watched(step, x, y):
+        loss, found, copies = _seen(lambda _: step(x, y), None, gauge)
+        _check_all(found, copies, gauge, "step")
+        return loss
+
+    def twice(step, x, y):  # as `_seen` does
+        step(x, y)
+        return step(x, y)
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        assert train(watched) == train(twice)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def _check_all(found, copies, gauge, where):
+    assert found
+    for measured in found:
+        table, rows = measured.table, iter(range(len(measured.table)))
+        assert len(measured.rows) == len(table)
+        for i, node in enumerate(measured.program.nodes):
+            for output, row in zip(copies[id(measured.program), i], rows):
+                if table[row].any() or not node.op.definition.view:  # a view shows what has a row
+                    _check(output, table[row], gauge, (where, node.op.name))
+        assert measured.is_finite == (not measured.nonfinite.any())
 
 
 def _check(output, row, gauge, where):
-    if not output.dtype.is_floating:
+    if output is None or not output.dtype.is_floating:
         assert not row.any()
     elif gauge == measuring.FINITE:
         x = output.astype(ms.float64).asnumpy()
