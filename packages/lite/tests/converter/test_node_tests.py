@@ -17,7 +17,7 @@ import pytest
 
 BENCHMARK = Path(__file__).parents[4] / "benchmarks" / "lite_nodes.py"
 PARTS = 8  # that may run beside each other
-_ONNX_1_21 = 1059, 1046  # tests of the core set of this version, and those that are right
+_ONNX_1_21 = 1059, 1055  # tests of the core set of this version, and those that are right
 
 
 @pytest.fixture(scope="module")
