@@ -20,6 +20,8 @@ from urllib.parse import quote
 
 from PIL import Image
 
+from mycelia_insight.runs.alerts import Alerts
+
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "img"
 SIZE = 1180, 760
@@ -76,6 +78,8 @@ PAGES = {
     "debugger-operator": debugger(node=f"graph_0/{NET}/_backbone-LeNet5/fc3-Dense/Dense-op0", tool="1"),
     "debugger-comparison": debugger(compare="1"),
 }
+#: Rules and runs of the page of alerts.
+ALERTS = [("*loss* not finite", ""), ("loss/auto < 0.4", "lenet/"), ("loss/auto > 100", "")]
 #: What is pressed on a page if it is there, and what is brought to its top.
 PRESSED = {"debugger": "recommend-yes", "debugger-operator": "operator-run"}
 TOP = {"debugger-values": "chosen-node", "debugger-operator": "chosen-node"}
@@ -101,6 +105,9 @@ def main(names: list[str]) -> None:
             "--summary-base-dir",
             str(runs),
         ]
+        kept = Alerts(f"{folder}/workspace", str(runs))
+        for rule, where in ALERTS:
+            kept.add(rule, where)
         subprocess.run([*command, *start], check=True, stdout=subprocess.DEVNULL)
         try:
             look(f"http://127.0.0.1:{port}/", names or list(PAGES))

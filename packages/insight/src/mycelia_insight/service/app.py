@@ -24,6 +24,7 @@ from mycelia_insight.service.extensions import Extensions
 from mycelia_insight.service.settings import Settings, is_loopback
 
 PAGES = Path(__file__).parent.parent / "pages"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _COOKIE = "mycelia-insight"
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; worker-src 'self' blob:; "
@@ -69,12 +70,13 @@ class _Guard:
     """Headers that keep pages to themselves, methods, the token, names of the host that others cannot take.
 
     A page of another site may send a browser's requests to the own machine under a name of its own (DNS
-    rebinding): a service that only the own machine reaches answers to the names of that machine alone.
+    rebinding): a service that only the own machine reaches answers to the names of that machine alone. And
+    it may send what changes something without reading the answer, which is refused unless CORS is enabled.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings):
         self._app, self._token = app, settings.token
-        self._only_here = is_loopback(settings.host)
+        self._only_here, self._may_cross = is_loopback(settings.host), settings.enable_cors
         self._methods = {*settings.support_request_methods.split(",")}
         if "GET" in self._methods:
             self._methods.add("HEAD")
@@ -109,6 +111,10 @@ class _Guard:
             answer = JSONResponse(told, 405, {"Allow": ", ".join(sorted(self._methods))})
             await answer(scope, receive, with_headers)
             return
+        if not self._may_cross and request.method not in _SAFE and _is_cross_site(request):
+            answer = PlainTextResponse("Pages of other sites change nothing here.\n", status_code=403)
+            await answer(scope, receive, with_headers)
+            return
         if self._token and not self._is_known(request):
             answer = PlainTextResponse(
                 "A token is needed: open the address with ?token=...\n", status_code=401
@@ -127,6 +133,15 @@ class _Guard:
             unquote(request.cookies.get(_COOKIE, "")),
         )
         return any(hmac.compare_digest(one.encode(), self._token.encode()) for one in given)
+
+
+def _is_cross_site(request: Request) -> bool:
+    """Whether a page of another origin sends it; programs do not say where they come from."""
+    if site := request.headers.get("sec-fetch-site"):
+        return site not in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    own = request.headers.get("x-forwarded-host") or request.headers.get("host", "")
+    return origin is not None and origin.partition("://")[2] != own
 
 
 def _host_of(request: Request) -> str:
