@@ -149,7 +149,11 @@ def doctor(
 
         if where is not None or train:
             raise typer.BadParameter("it is given instead of a script", param_hint="--summary-dir")
-        raise typer.Exit(command.check_summaries(summary_dir, as_json))
+        try:
+            code = command.check_summaries(summary_dir, as_json)
+        except ValueError as cause:
+            raise typer.BadParameter(str(cause), param_hint="--summary-dir") from None
+        raise typer.Exit(code)
     if where is None:
         raise typer.BadParameter("a script, or a folder with scripts, is missing", param_hint="where")
     from mycelia.faces.compat import doctor as doctors

@@ -9,10 +9,12 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import mycelia as ms
 from mycelia import dataset as ds
 from mycelia import nn
+from mycelia.cli import app
 from mycelia.train import SummaryCollector, SummaryRecord
 from mycelia.train.checks import RECORDED, examine_recorded, read_summaries
 from mycelia.train.summary.lineage import TrainLineage
@@ -192,9 +194,13 @@ def test_learning_rates_of_real_trainings_are_judged(tmp_path):
 
 
 def test_what_is_no_summary_folder_is_refused(tmp_path):
-    done = doctor("--summary-dir", tmp_path)
-    assert done.returncode != 0 and "has no event file" in done.stderr
-    done = doctor("--summary-dir", tmp_path, "train.py")
-    assert done.returncode != 0 and "Traceback" not in done.stderr
-    done = doctor()
-    assert done.returncode == 2 and "a script, or a folder with scripts, is missing" in done.stderr
+    script = tmp_path / "train.py"
+    script.write_text("")
+    for words, text in (
+        (["--summary-dir", tmp_path], "has no event file"),
+        (["--summary-dir", tmp_path, script], "instead of a script"),
+        ([], "a script, or a folder with scripts, is missing"),
+    ):
+        done = CliRunner().invoke(app, ["doctor", *map(str, words)])
+        said = " ".join(done.output.replace("\u2502", " ").split())
+        assert done.exit_code == 2 and text in said, done.output
