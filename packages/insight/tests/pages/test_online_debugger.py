@@ -151,6 +151,7 @@ def test_a_weight_is_edited_and_an_operator_runs_again(desk):
     desk.open(f"{ONLINE}&node=graph_0/net.fc3.bias&tensor=output:0")
     until(desk.driver, lambda: by(desk.driver, "weight-panel"))
     desk.driver.find_element(By.CSS_SELECTOR, '[data-testid="weight-panel"] > summary').send_keys(Keys.ENTER)
+    until(desk.driver, lambda: by(desk.driver, "weight-index")[0].is_displayed())
     by(desk.driver, "weight-index")[0].send_keys("[99]")
     by(desk.driver, "weight-value")[0].send_keys("42", Keys.ENTER)
     until(desk.driver, lambda: "outside" in text(desk.driver, "operator-failure"))
@@ -164,9 +165,8 @@ def test_a_weight_is_edited_and_an_operator_runs_again(desk):
         desk.driver,
         lambda: query(desk.driver)["node"].endswith("Log-op0") and by(desk.driver, "operator-panel"),
     )
-    desk.driver.find_element(By.CSS_SELECTOR, '[data-testid="operator-panel"] > summary').send_keys(
-        Keys.ENTER
-    )
+    # The address keeps that tools are open, here those of an operator.
+    until(desk.driver, lambda: by(desk.driver, "operator-panel")[0].get_attribute("open"))
     press(desk.driver, "edit-add")
     until(desk.driver, lambda: by(desk.driver, "edit-value"))
     by(desk.driver, "edit-value")[0].send_keys("1")
