@@ -157,6 +157,14 @@ def test_different_parts_of_what_both_inputs_read():
     assert kinds(model).count("StridedSlice") == 2
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_rows_of_a_product_whose_batch_is_repeated(batch):
+    net = Net()
+    rows = net.activation(net.input(batch, 6, 5), "TANH")
+    model = check(net, place(net, net("MatMulFusion", rows, net.input(3, 5, 7)), 2), RULE, tolerance=1e-5)
+    assert shapes(model, "StridedSlice") == shapes(model, "Activation") == [[batch, 1, 5]]
+
+
 def test_two_slices_for_one_do_not_pay_for_a_small_sum():
     net = Net()
     x, y = net.input(2, 3, 4), net.input(2, 3, 4)

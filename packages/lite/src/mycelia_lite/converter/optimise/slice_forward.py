@@ -118,10 +118,11 @@ def _of_product(graph: FileGraph, node: FileNode, cut: Cut) -> list[Cut | None] 
             return None
         of_b = [cut[-1], (0, 1, b[1])] if node.op.transpose_b else [(0, 1, b[0]), cut[-1]]
         bias = [[cut[-1]]] * len(bias)
-    rows = [*cut[:-1], (0, 1, a[-1])]
+    batch = cut[:-2] if len(b) == 2 else [(0, 1, n) for n in a[:-2]]  # a's own sizes: it may be repeated
+    rows = [cut[-2], (0, 1, a[-1])]
     if node.op.transpose_a:
-        rows = [*cut[:-2], (0, 1, a[-2]), cut[-2]]
-    return [rows, of_b, *bias]
+        rows = [(0, 1, a[-2]), cut[-2]]
+    return [[*batch, *rows], of_b, *bias]
 
 
 def _work(graph: FileGraph, node: FileNode) -> int:
