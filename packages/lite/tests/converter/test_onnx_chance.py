@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mycelia.io.onnx import onnx_pb2
+
 from .onnx_files import answers
 from .onnx_models import converted, model, node
 
@@ -35,6 +37,19 @@ def test_two_nodes_of_one_shape_draw_apart(tmp_path):
     run = converted(tmp_path, model(nodes, {"x": ("float32", SHAPE)}, "a b"))
     a, b = run(np.zeros(SHAPE, np.float32))
     assert abs(np.corrcoef(a.ravel(), b.ravel())[0, 1]) < 0.05
+
+
+def test_a_function_that_is_called_twice_draws_twice(tmp_path):
+    draws = onnx_pb2.FunctionProto(name="Draws", domain="own", input=["a"], output=["b"])
+    draws.node.append(node("RandomUniformLike", "a", "b", name="inner"))
+    domains = [onnx_pb2.OperatorSetIdProto(domain=d, version=v) for d, v in (("", 17), ("own", 1))]
+    draws.opset_import.append(domains[0])
+    calls = [node("Draws", "x", name, domain="own") for name in ("y", "z")]
+    message = model(calls, {"x": ("float32", SHAPE)}, "y z")
+    message.opset_import.append(domains[1])
+    message.functions.append(draws)
+    y, z = converted(tmp_path, message)(np.zeros(SHAPE, np.float32))
+    assert abs(np.corrcoef(y.ravel(), z.ravel())[0, 1]) < 0.05
 
 
 def test_numbers_of_an_open_shape(tmp_path):

@@ -26,6 +26,13 @@ def test_buckets(tmp_path):
         assert y.dtype == np.int32 and y.tolist() == [[0, 3, 3], [2, 1, 3]]
 
 
+def test_what_is_no_number_is_in_the_last_bucket(tmp_path):
+    x = np.array([np.nan, -np.inf, np.inf], np.float32)
+    options = table("BucketizeOptions", boundaries=[0.0, 10.0])
+    (y,) = answers(tmp_path, of_one("BUCKETIZE", [x], [("int32", (3,))], options), x)
+    assert y.tolist() == [2, 0, 2]  # std::upper_bound finds nothing above NaN
+
+
 def test_boundaries_that_fall_are_refused(tmp_path):
     options = table("BucketizeOptions", boundaries=[1.0, 0.0])
     with pytest.raises(ConversionError, match="do not rise"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,22 +16,26 @@ from mycelia_lite.converter.importers.onnx.file import dtype_of
 from mycelia_lite.converter.runtime_op import OPEN, at_run_time
 
 _LEAST = 1e-7  # of numbers whose logarithm is taken; beneath the distance of two numbers of the generator
+# Functions are called several times, so that names of nodes do not tell drawings apart.
+_drawings = itertools.count()
 
 
-def drawn(normal: bool, sizes: Any, shape: Sequence[Any], name: str, seed: int = 0, seed2: int = 0) -> Any:
+def drawn(normal: bool, sizes: Any, shape: Sequence[Any], seed: int = 0, seed2: int = 0) -> Any:
     """Numbers of float32 from [0, 1), or normal ones; `sizes`: the shape as a tensor, `shape`: what is known.
 
-    `name`: of the node, so that two of the same shape are not one. Without seeds each run draws others.
+    Two drawings of the same shape are never one node. Without seeds each run draws others.
     """
     kind = "RandomStandardNormal" if normal else "UniformReal"
     known = [n if is_number(n) else OPEN for n in shape]
-    return at_run_time(kind, (sizes,), [(ms.float32, known)], unlike=name, seed=seed, seed2=seed2)
+    return at_run_time(
+        kind, (sizes,), [(ms.float32, known)], unlike=str(next(_drawings)), seed=seed, seed2=seed2
+    )
 
 
 def _drawn(call: Call, normal: bool, sizes: Any, shape: Sequence[Any]) -> Any:
     seed = call.get("seed")
     given = {} if seed is None else {"seed": int(np.float32(seed).view(np.uint32)), "seed2": 1}
-    return drawn(normal, sizes, shape, call.name or call.outputs[0], **given)
+    return drawn(normal, sizes, shape, **given)
 
 
 def _scaled(call: Call, x: Any, dtype: Any) -> Any:

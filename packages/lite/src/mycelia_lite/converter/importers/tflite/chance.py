@@ -13,7 +13,7 @@ from mycelia_lite.converter.runtime_op import OPEN
 
 def _drawn(call: Call, normal: bool, sizes: Any, shape: tuple) -> Any:
     seeds = {name: int(call.get("RandomOptions", name)) for name in ("seed", "seed2")}
-    return drawn(normal, cast(sizes, ms.int32), shape, call.name, **seeds)
+    return drawn(normal, cast(sizes, ms.int32), shape, **seeds)
 
 
 @operator("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL")

@@ -16,13 +16,13 @@ from mycelia_lite.converter.runtime_op import OPEN, custom
 
 @operator("BUCKETIZE")
 def _bucketize(call, x):
-    """How many of the boundaries, which rise, are not above each number."""
+    """How many of the boundaries, which rise, are not above each number; none is above NaN."""
     boundaries = np.asarray(call.get("BucketizeOptions", "boundaries"), np.float32)
     if (np.diff(boundaries) < 0).any():
         raise call.option("boundaries", boundaries.tolist(), "do not rise")
     wide = ops.expand_dims(x if x.dtype.is_floating else cast(x, ms.float64), -1)
-    above = ops.greater_equal(wide, cast(ms.Tensor(boundaries), wide.dtype))
-    return ops.sum(cast(above, ms.int32), -1, dtype=ms.int32)
+    above = ops.less(wide, cast(ms.Tensor(boundaries), wide.dtype))
+    return ops.sum(cast(ops.logical_not(above), ms.int32), -1, dtype=ms.int32)
 
 
 @operator("UNIQUE")
