@@ -300,3 +300,10 @@ def test_breakpoints_take_what_needs_nothing_else(tmp_path):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=told):
             debug.break_if(ms.Tensor([np.nan], ms.float32), name)
+
+
+def test_ranks_are_compared_in_weights_and_in_what_collectives_give_all_of_them():
+    wanted = condition("rank_mismatch")
+    assert suits(wanted, "Parameter", "fc.weight") and suits(wanted, "AllReduce", "Default/AllReduce-op0")
+    assert not suits(wanted, "ReduceScatter", "Default/ReduceScatter-op0")
+    assert not suits(wanted, "Dense", "Default/fc-Dense/Dense-op0")

@@ -1,4 +1,5 @@
-"""A training as a user starts it: LeNet on random images, in which something goes wrong in step `--bad`."""
+"""A training as a user starts it: LeNet on random images, in which something goes wrong in step `--bad`, and
+whose images are others in step `--apart`."""
 
 import argparse
 
@@ -10,6 +11,7 @@ from mycelia import nn, ops
 parser = argparse.ArgumentParser()
 parser.add_argument("--eager", action="store_true")
 parser.add_argument("--bad", type=int, default=0)
+parser.add_argument("--apart", type=int, default=0)
 parser.add_argument("--steps", type=int, default=5)
 given = parser.parse_args()
 
@@ -48,6 +50,7 @@ step = nn.TrainOneStepCell(loss, nn.Momentum(loss.trainable_params(), 0.01, 0.9)
 rng = np.random.default_rng(0)
 for number in range(1, given.steps + 1):
     images = ms.Tensor(rng.standard_normal((4, 1, 32, 32)).astype(np.float32))
+    images = images * 2 if number == given.apart else images
     labels = ms.Tensor(rng.integers(0, 10, 4).astype(np.int32))
     scale = ms.Tensor(np.float32(-1.0 if number == given.bad else 2.0))
     print(f"step {number} loss {float(step(images, scale, labels)):.6f}", flush=True)

@@ -174,7 +174,8 @@ class _Debugger:
     # ---- watchpoints
 
     def collections(self, request: Request) -> list:
-        return condition_collections(self.session(request))
+        self.session(request)
+        return condition_collections()
 
     def recommend(self, request: Request, body: dict) -> dict:
         session = self.session(request)

@@ -191,7 +191,6 @@ class Session(ABC):
             wanted = condition(given["id"])
             params = {p["name"]: p["value"] for p in given.get("params") or []}
             wanted.values(params)
-            self.can_check(wanted)
         except (ValueError, TypeError, KeyError) as cause:
             raise Wrong("5054B180", f"Create watchpoint failed. {told(cause)}") from None
         number = max(self.watches, default=0) + 1
@@ -199,9 +198,6 @@ class Session(ABC):
         self.changed_watch(self.watches[number])
         self._outdate()
         return number
-
-    def can_check(self, wanted: Condition) -> None:  # noqa: B027  a hook
-        """Errors: ValueError for a condition that cannot be checked here."""
 
     def recommend(self, wanted: bool) -> list[int]:
         """Add the recommended watchpoints; their numbers, none if they are not wanted."""
@@ -335,16 +331,12 @@ def whole_number(value: Any, name: str, low: int, high: int) -> int:
     return value
 
 
-def condition_collections(session: Session) -> list[dict[str, Any]]:
-    """The conditions that a session can check with their parameters, by what they are about, those beyond
-    MindSpore's marked; hidden parameters are left out.
+def condition_collections() -> list[dict[str, Any]]:
+    """The conditions with their parameters, by what they are about, those beyond MindSpore's marked; hidden
+    parameters are left out.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for found in CATALOGUE.values():
-        try:
-            session.can_check(found)
-        except ValueError:
-            continue
         parameters = [
             {"name": p.name, "type": p.type,
              "support_disable": not p.support, "default_value": p.default,

@@ -194,6 +194,13 @@ def is_weight(kind: str, name: str) -> bool:
     return kind == "Parameter" and ends and "optimizer-" not in lower and "gradients/" not in lower
 
 
+def is_shared(kind: str, name: str) -> bool:
+    """Whether a node has what all ranks of a data-parallel training have alike: a weight, or the result of a
+    collective that gives all of them the same.
+    """
+    return is_weight(kind, name) or kind.lower() in ("allreduce", "allgather", "broadcast")
+
+
 def is_gradient(kind: str, name: str) -> bool:
     """Whether a node computes a gradient."""
     return kind not in ("Parameter", "Const") and name.lower().startswith("gradients/")

@@ -14,7 +14,7 @@ import numpy as np
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages import graphs
 from mycelia.debug.messages.values import NUMBERS, to_messages
-from mycelia.debug.online import questions, watchpoints
+from mycelia.debug.online import questions, ranks, watchpoints
 from mycelia.debug.online.channel import Channel, Lost, chunks
 from mycelia.debug.online.steps import Steps
 from mycelia.debug.statistics import array_of, statistics
@@ -182,6 +182,7 @@ class Debugged(Observer):
             if found:
                 self.left = 0
                 self.guarded(self.channel.call, "SendWatchpointHits", iter(found))
+            self.guarded(self.tell_values, run.iteration)
             self.left -= self.left > 0
             self.guarded(self.wait)
 
@@ -262,6 +263,14 @@ class Debugged(Observer):
         found = list(watchpoints.hits(list(self.watches.values()), self.steps, iteration))
         if found:  # MindInsight drops the commands that follow, even if there are none
             self.channel.call("SendWatchpointHits", iter(found))
+        if iteration < self.done:
+            self.tell_values(iteration)
+
+    def tell_values(self, iteration: int) -> None:
+        """What the service compares with other ranks, if anything.  Errors: Lost."""
+        if any(w.condition.compares_ranks for w in self.watches.values()):
+            found = ranks.values(self.watches.values(), self.steps, iteration, self.parameters)
+            self.channel.call("SendRankValues", found)
 
     # ---- values
 

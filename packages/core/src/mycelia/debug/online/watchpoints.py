@@ -22,7 +22,6 @@ from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.graphs import graph_name
 from mycelia.debug.online.steps import Steps
 from mycelia.debug.statistics import array_of
-from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import Tensor
 
 #: Numbers of MindSpore's enum -> a condition with the formula; which nodes it is for the service decided.
@@ -33,6 +32,7 @@ CONDITIONS = {
     # beyond MindSpore's
     101: "dead_relu", 102: "saturated_activation", 103: "loss_not_decreasing", 104: "gradient_norm",
     105: "update_ratio", 106: "nan_born", 107: "expression",
+    108: "rank_mismatch",
 }  # fmt: skip
 _SAME = {
     "weight_overflow": 13, "gradient_exploding": 13, "weight_too_large": 15, "gradient_too_large": 15,
@@ -41,14 +41,8 @@ _SAME = {
 
 
 def number_of(condition: Condition) -> int:
-    """The number of a condition: MindSpore's enum, and ours beyond it.
-
-    Errors: ValueError for one that no training can check alone.
-    """
-    found = _SAME.get(condition.id) or next((n for n, name in CONDITIONS.items() if name == condition.id), 0)
-    if not found:
-        raise errors.value_error("debugger", f"{condition.id} compares ranks: ask for it over their dumps")
-    return found
+    """The number of a condition: MindSpore's enum, and ours beyond it."""
+    return _SAME.get(condition.id) or next(n for n, name in CONDITIONS.items() if name == condition.id)
 
 
 @dataclass(slots=True)
@@ -91,7 +85,8 @@ def _value(kind: str, sent: Any) -> Any:
 
 
 def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
-    """The messages `WatchpointHit` of a step."""
+    """The messages `WatchpointHit` of a step, but of conditions that compare ranks: see `ranks`."""
+    watches = [w for w in watches if not w.condition.compares_ranks]
     for number, values in steps.get(iteration, {}).items():
         graph = graph_name(number)
         for name in values.names():

@@ -21,6 +21,8 @@ from mycelia.debug.online.channel import (
     TOKEN,
     joined,
 )
+from mycelia.debug.online.ranks import received
+from mycelia_insight.debugger.online.ranks import RankComparison
 from mycelia_insight.debugger.online.training import Training
 
 _log = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ _REQUESTS = {
     "SendGraph": messages.Chunk, "SendMultiGraphs": messages.Chunk, "SendAnswer": messages.Chunk,
     "SendTensors": messages.TensorProto, "SendTensorBase": messages.TensorBase,
     "SendTensorStats": messages.TensorSummary, "SendWatchpointHits": messages.WatchpointHit,
+    "SendRankValues": messages.RankValue,
 }  # fmt: skip
 _UNARY = ("WaitCMD", "SendMetadata", "SendHeartbeat")
 
@@ -51,6 +54,7 @@ class Listener:
             ) from None
         self._grpc, self.token = grpc, token
         self.trainings: dict[int, Training] = {}  # by rank
+        self.ranks = RankComparison()
         self.lock = threading.Lock()
         self.position = 0  # grows with each change that a page must hear of
         self.changed = threading.Condition()
@@ -147,6 +151,7 @@ class Listener:
                 _log.warning("a second training of rank %d is refused", rank)
                 return messages.EventReply(status=messages.FAILED)
             if is_new:
+                self.ranks.forget()
                 known = self.trainings[rank] = Training(rank, client, _address(context), self.tell)
                 self.hear(known)
         known.introduce(request)
@@ -192,6 +197,16 @@ class Listener:
         training = self._training(context, headers)
         step = training.take_hits(list(request))
         if step:
+            self._stop_others(training, step)
+        return _ok()
+
+    def _SendRankValues(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
+        training = self._training(context, headers)
+        present = {r: t for r, t in list(self.trainings.items()) if not t.is_gone}
+        first = max((t.first_step for t in present.values()), default=0)
+        step = self.ranks.take(training.rank, received(request), present, first)
+        if step and not training.is_checking:
+            training.pause()
             self._stop_others(training, step)
         return _ok()
 

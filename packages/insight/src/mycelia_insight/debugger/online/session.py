@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mycelia.debug import Statistics, statistics
-from mycelia.debug.conditions import Condition
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.values import from_messages
 from mycelia.debug.online.watchpoints import number_of
@@ -382,11 +381,15 @@ class OnlineSession(Session):
             slots.setdefault(int(hit.tensor.slot), []).append(
                 watch.point(actual, hit.error_code, hit.watch_condition.reason)
             )
+        for found in self.listener.ranks.of(self.step, rank) if tree else ():
+            watch, node = self.watches.get(found.number), tree.find(found.name, found.graph)
+            if watch is not None and node is not None:
+                slots = points.setdefault(tree.full_name(node), {})
+                slots.setdefault(found.slot, []).append(
+                    watch.point(found.actual, found.error_code, found.reason)
+                )
         rows = [self.hit_row(name, tree.nodes[name], slots) for name, slots in points.items()]
         return [row for row in rows if row]
-
-    def can_check(self, wanted: Condition) -> None:
-        number_of(wanted)
 
     def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:
         for training in self.listener.trainings.values():

@@ -116,6 +116,12 @@ class Training:
             self.state = RECEIVED
         self.tell()
 
+    @property
+    def is_checking(self) -> bool:
+        """Whether it looks again at a step, as it was asked to."""
+        current = self.current
+        return current is not None and bool(current.step)
+
     def take_hits(self, found: Sequence[Any]) -> int:
         """What it found at the end of a step, which stops it: that step; or when asked to look again: 0."""
         with self.changed:
