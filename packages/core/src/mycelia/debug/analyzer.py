@@ -18,6 +18,7 @@ import numpy as np
 
 from mycelia.debug.checking import check_tensor
 from mycelia.debug.conditions import Hit, condition, error_texts
+from mycelia.debug.indexes import NodeIndex, RecordIndex
 from mycelia.debug.reading.folders import Dump, Record, short_name
 from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
 from mycelia.debug.reading.nonfinite import trace_nonfinite
@@ -168,12 +169,7 @@ class DumpAnalyzer:
                     for n in known.values()
                 ]
                 named = {short for n in known.values() for short in short_name(n.name)}
-                others = {
-                    (r.name, r.kind)
-                    for (k, g, _), rs in self._records.items()
-                    if (k, g) == (rank, number)
-                    for r in rs
-                }
+                others = self._by_name.operators((rank, number))
                 found += [
                     Node(self, rank, number, name, kind) for name, kind in sorted(others) if name not in named
                 ]
@@ -183,15 +179,21 @@ class DumpAnalyzer:
     def _records(self) -> dict[tuple[int, int, int], list[Record]]:
         return {(s.rank, s.graph, s.iteration): s.records() for s in self.dump.steps}
 
+    @cached_property
+    def _by_name(self) -> RecordIndex:
+        return RecordIndex(self._records)
+
+    @cached_property
+    def node_index(self) -> NodeIndex:
+        """What the nodes read, and which are called alike."""
+        return NodeIndex(self.nodes)
+
     def tensors_of(self, node: Node, iterations: Collection[int] | None = None) -> list[DebuggerTensor]:
         """All tensors of a node that were dumped, in these iterations or in all."""
         names = short_name(node.name) | {node.name}
         return [
             DebuggerTensor(node, r.io, r.slot, iteration, r)
-            for (rank, graph, iteration), records in sorted(self._records.items())
-            if (rank, graph) == (node.rank, node.graph) and (iterations is None or iteration in iterations)
-            for r in records
-            if r.name in names
+            for iteration, r in self._by_name.find((node.rank, node.graph), names, iterations)
         ]
 
     # ---- selecting
@@ -248,18 +250,15 @@ class DumpAnalyzer:
 
     def get_input_nodes(self, node: Node) -> list[Node]:
         """The nodes that `node` reads."""
-        return [n for n in self._siblings(node) if n.name in node.feeds]
+        return self.node_index.read_by(node)
 
     def get_output_nodes(self, node: Node) -> list[Node]:
         """The nodes that read what `node` makes."""
-        return [n for n in self._siblings(node) if node.name in n.feeds]
+        return self.node_index.readers_of(node)
 
     def list_affected_nodes(self, tensor: DebuggerTensor) -> list[Node]:
         """The nodes that read the tensor."""
         return self.get_output_nodes(tensor.node)
-
-    def _siblings(self, node: Node) -> list[Node]:
-        return [n for n in self.nodes if (n.rank, n.graph) == (node.rank, node.graph)]
 
     # ---- one operator
 

@@ -58,8 +58,7 @@ def _inputs(tensor: DebuggerTensor) -> list[np.ndarray] | None:
 
 def _of_other_ranks(tensor: DebuggerTensor) -> list[np.ndarray]:
     found = []
-    for node in tensor.node.analyzer.nodes:
-        if node.name == tensor.node.name and node.rank != tensor.rank:
-            others = node.get_output_tensors([tensor.slot], [tensor.iteration])
-            found += [v for v in (t.value() for t in others) if v is not None]
+    for node in tensor.node.analyzer.node_index.on_other_ranks(tensor.node):
+        others = node.get_output_tensors([tensor.slot], [tensor.iteration])
+        found += [v for v in (t.value() for t in others) if v is not None]
     return found

@@ -106,15 +106,17 @@ class OfflineSession(Session):
 
     def _hits_of(self, tree: Tree) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
-        watched = {name for watch in self.watches.values() for name in watch.nodes}
+        watching: dict[str, list[Watch]] = {}
+        for watch in self.watches.values():
+            for name in dict.fromkeys(watch.nodes):
+                watching.setdefault(name, []).append(watch)
         for name, node in tree.nodes.items():
-            if name not in watched:
+            if name not in watching:
                 continue
             points: dict[int, list[dict[str, Any]]] = {}
             for tensor in node.get_output_tensors(iterations=[self.step - 1]):
-                for watch in self.watches.values():
-                    if name in watch.nodes:
-                        points.setdefault(tensor.slot, []).extend(self._checked(watch, tensor))
+                for watch in watching[name]:
+                    points.setdefault(tensor.slot, []).extend(self._checked(watch, tensor))
             row = self.hit_row(name, node, {slot: hits for slot, hits in points.items() if hits})
             found += [row] if row else []
         return found

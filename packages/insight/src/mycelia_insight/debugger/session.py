@@ -223,7 +223,8 @@ class Session(ABC):
         if watch is None:
             raise Wrong("5054B181", f"Update watchpoint failed. There is no watchpoint {number!r}")
         names = self._named(nodes, watch.condition, rank)
-        kept = [n for n in watch.nodes if n not in names]
+        changed = set(names)
+        kept = [n for n in watch.nodes if n not in changed]
         watch.nodes = [*kept, *names] if mode else kept
         self.changed_watch(watch)
         self._outdate()

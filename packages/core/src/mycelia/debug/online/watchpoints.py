@@ -52,7 +52,7 @@ class Watch:
     number: int
     condition: Condition
     given: dict[str, Any]
-    nodes: list[tuple[str, str]]
+    nodes: dict[tuple[str, str], None]  # a set in its order
     sent: Any  # the condition as the service sent it
     memory: Memory
 
@@ -73,10 +73,10 @@ def read(command: Any) -> Watch:
         if not p.disabled
     }
     found.values(given)
-    nodes = [
+    nodes = dict.fromkeys(
         (n.graph_name, n.node_name.rpartition("/")[2] if n.node_type == "Parameter" else n.node_name)
         for n in command.watch_nodes
-    ]
+    )
     return Watch(command.id, found, given, nodes, sent, Memory(found, given))
 
 
