@@ -71,9 +71,13 @@ EventFile::~EventFile() {
   close();
 }
 
+// Asked before the lock is taken: in the child of a fork nobody gives back what another thread of the parent held.
+bool EventFile::is_ours() const { return process() == process_; }
+
 EventFile::Outcome EventFile::put(const std::string& message) {
+  if (!is_ours()) return Outcome::kEnded;
   std::lock_guard<std::mutex> lock(guard_);
-  if (ended_ || process() != process_) return Outcome::kEnded;
+  if (ended_) return Outcome::kEnded;
   const int64_t size = static_cast<int64_t>(message.size()) + 16;
   if (limit_ >= 0 && size_ + size > limit_) {
     const int error = write_out();
@@ -99,13 +103,14 @@ EventFile::Outcome EventFile::put(const std::string& message) {
 }
 
 int EventFile::flush() {
+  if (!is_ours()) return 0;
   std::lock_guard<std::mutex> lock(guard_);
-  return ended_ || process() != process_ ? 0 : write_out();
+  return ended_ ? 0 : write_out();
 }
 
 int EventFile::close() {
+  if (!is_ours()) return 0;
   std::lock_guard<std::mutex> lock(guard_);
-  if (process() != process_) return 0;
   const int error = ended_ ? 0 : write_out();
   end();
   return error;

@@ -27,6 +27,7 @@ class EventFile {
   int close();
 
  private:
+  bool is_ours() const;
   int open();
   int write_out();
   void end();

@@ -137,6 +137,19 @@ def test_the_child_of_a_fork_writes_nothing(tmp_path):
     assert messages(path.read_bytes()) == [b"parent"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_the_child_of_a_fork_leaves_a_file_whose_records_wait(tmp_path):
+    path = tmp_path / "events"
+    file = EventFile(str(path), None, True)
+    file.write(b"parent")
+    if (child := os.fork()) == 0:
+        file.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    file.close()
+    assert messages(path.read_bytes()) == [b"parent"]
+
+
 _LIMITED = """
 import resource, signal, sys
 from mycelia.train.summary.events import EventFile

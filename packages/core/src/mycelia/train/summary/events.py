@@ -73,6 +73,7 @@ class EventFile:
 
     def __init__(self, path: str, limit: int | None, raise_errors: bool, first: bytes = b""):
         self.path, self._limit, self._raise = path, limit, raise_errors
+        self._process = os.getpid()
         self._file = _data.EventFile(path, -1 if limit is None else limit, first)
 
     def write(self, message: bytes) -> None:
@@ -106,7 +107,11 @@ class EventFile:
             self._failed(error)
 
     def close(self) -> None:
-        """Close the file and leave it read-only; one without a record goes."""
+        """Close the file and leave it read-only; one without a record goes. Nothing in the child of a fork:
+        what the file lacks may wait in the parent.
+        """
+        if os.getpid() != self._process:
+            return
         try:
             self._file.close()
         except OSError as error:
