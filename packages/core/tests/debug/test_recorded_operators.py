@@ -12,6 +12,7 @@ import pytest
 import mycelia as ms
 from mycelia import debug, nn, ops
 from mycelia.debug.dump.operator_files import read_operators
+from mycelia.debug.operators import edited
 from mycelia.engine import observing
 
 SCALE = ms.Tensor(np.float32(-1.0))
@@ -127,3 +128,22 @@ def test_attributes_of_all_kinds_come_back(dump):
     assert ms.bfloat16 in [v for one in found.values() for v in one.attrs.values()]
     clamped = [one for one in found.values() if -np.inf in [*one.attrs.values(), *one.numbers.values()]]
     assert clamped or any(one.op == "maximum" for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "fits"),
+    [
+        (ms.int32, 1.7, False), (ms.int32, float("nan"), False), (ms.int8, 300, False), (ms.uint8, -1, False),
+        (ms.bool_, 2, False), (ms.int32, 2.0, True), (ms.bool_, 1, True), (ms.float16, 1e6, True),
+        (ms.bfloat16, "NaN", True),
+    ],
+)  # fmt: skip
+def test_edits_are_not_rounded_to_integers(dtype, value, fits):
+    tensor = ms.Tensor(np.zeros(2, np.float32)).astype(dtype)
+    if not fits:
+        with pytest.raises(ValueError, match="is none of its numbers"):
+            edited(tensor, None, value)
+        return
+    with np.errstate(over="ignore"):
+        wanted = np.full(2, value, np.float32).astype(np.float16 if dtype == ms.float16 else np.float32)
+    np.testing.assert_array_equal(edited(tensor, None, value).astype(ms.float32).asnumpy(), wanted)

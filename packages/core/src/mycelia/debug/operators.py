@@ -52,13 +52,16 @@ def edited(tensor: Tensor, index: tuple[int | slice, ...] | None, value: Any) ->
     """A tensor with `value`, a number or nested lists of them, at `index`; None: everywhere. What is not
     finite may be its name ("NaN").
 
-    Errors: ValueError for a value or an index that does not fit.
+    Errors: ValueError for a value or an index that does not fit; integers and booleans are not rounded.
     """
     array = array_of(tensor).copy()
     try:
-        array[... if index is None else index] = np.asarray(
-            value, np.float64 if array.dtype.kind == "f" else None
-        )
+        given = np.asarray(value, np.float64 if array.dtype.kind == "f" else None)
+        with np.errstate(invalid="ignore", over="ignore"):
+            fitting = given.astype(array.dtype)
+        if array.dtype.kind in "biu" and not np.array_equal(fitting, given):
+            raise ValueError(f"{value} is none of its numbers")
+        array[... if index is None else index] = fitting
     except (ValueError, TypeError, IndexError, OverflowError) as cause:
         raise errors.value_error(
             "edit", f"the value does not fit {array.dtype}{list(array.shape)}: {cause}"
