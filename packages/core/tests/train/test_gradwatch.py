@@ -59,8 +59,9 @@ def test_a_value_beyond_the_bound_ends_the_training(mode):
     assert train(GradWatch(absolute=1000.0, sigmas=1e9, action="stop"), mode, factor=1e4) == BAD
 
 
-def test_what_is_not_finite_is_beyond_any_bound(mode):
-    watch = GradWatch(absolute=1e30)
+@pytest.mark.parametrize("bound", [1e30, np.inf])
+def test_what_is_not_finite_is_beyond_any_bound(mode, bound):
+    watch = GradWatch(absolute=bound, warmup=STEPS)
     train(watch, mode, factor=np.inf)
     assert watch.steps[0][0] == BAD and "has inf" in watch.steps[0][2]
 

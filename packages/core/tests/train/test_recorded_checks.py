@@ -15,8 +15,10 @@ import mycelia as ms
 from mycelia import dataset as ds
 from mycelia import nn
 from mycelia.cli import app
+from mycelia.engine.base.wire import field
 from mycelia.train import SummaryCollector, SummaryRecord
 from mycelia.train.checks import RECORDED, examine_recorded, read_summaries
+from mycelia.train.summary.events import framed
 from mycelia.train.summary.lineage import TrainLineage
 
 STEPS = 100
@@ -204,3 +206,17 @@ def test_what_is_no_summary_folder_is_refused(tmp_path):
         done = CliRunner().invoke(app, ["doctor", *map(str, words)])
         said = " ".join(done.output.replace("\u2502", " ").split())
         assert done.exit_code == 2 and text in said, done.output
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        field(5, 1), field(5, field(1, 1)), field(5, field(1, field(1, 10**12))),
+        field(5, field(1, field(3, 1))), field(5, field(1, field(9, field(1, 1)))),
+        field(5, field(1, field(9, 1))),
+    ],
+)  # fmt: skip
+def test_a_number_where_a_message_belongs_is_a_note(tmp_path, message):
+    (tmp_path / "a.out.events.summary.1.host").write_bytes(framed(message))
+    (note,) = read_summaries(tmp_path).notes
+    assert "a record is no event" in note

@@ -125,7 +125,7 @@ class GradWatch(Callback):
     def _judge(self, name: str, largest: float, norm: float) -> str:
         """What is wrong with a value; empty if nothing is, and then it is one of the usual ones."""
         usual = self._usual.setdefault(name, _Usual())
-        if largest > self.absolute:
+        if largest > self.absolute or math.isinf(largest):
             return f"has {largest:.4g}, more than {self.absolute:g}"
         if usual.seen >= self.warmup and norm > usual.mean + self.sigmas * usual.sigma:
             return f"has the norm {norm:.4g}; it was {usual.mean:.4g}, with a deviation of {usual.sigma:.4g}"

@@ -107,7 +107,7 @@ def read_summaries(folder: Path) -> Summaries:
             # The end of a file that is being written; what was before it has been taken.
             if "cut off" not in str(cause):
                 found.notes.append(f"{path.name}: {cause}")
-        except (ValueError, KeyError, struct.error) as cause:
+        except (ValueError, KeyError, TypeError, struct.error) as cause:
             found.notes.append(f"{path.name}: a record is no event: {cause}")
     for tag, by_step in sorted(numbers.items()):
         steps = sorted(by_step)
@@ -128,11 +128,11 @@ def _take(record: bytes, is_lineage: bool, numbers: dict, histograms: dict, foun
             summary = value
     if is_lineage or summary is None:
         return
-    for number, entry in wire.fields(summary):
+    for number, entry in wire.fields(_message(summary)):
         if number != 1:
             continue
-        content = dict(wire.fields(entry))
-        tag = bytes(content.get(1, b"")).decode("utf-8", "replace")
+        content = dict(wire.fields(_message(entry)))
+        tag = _text(content.get(1, b""))
         if 3 in content:
             numbers.setdefault(tag, {})[step] = struct.unpack("<f", content[3])[0]
         elif 9 in content:
@@ -146,13 +146,24 @@ def _take_lineage(message: memoryview, facts: dict) -> None:
             continue
         for name, value in wire.fields(hyper):
             if name == 1:
-                facts["optimizer"] = bytes(value).decode("utf-8", "replace")
+                facts["optimizer"] = _text(value)
             elif name == 2:
                 facts["learning_rate"] = struct.unpack("<f", value)[0]
             elif name == 3:
-                facts["loss_function"] = bytes(value).decode("utf-8", "replace")
+                facts["loss_function"] = _text(value)
             elif name in (4, 8):
                 facts["epoch" if name == 4 else "batch_size"] = wire.signed(value)
+
+
+def _message(value: int | memoryview | bytes) -> memoryview | bytes:
+    """Errors: ValueError."""
+    if isinstance(value, int):
+        raise ValueError("a number stands where a message is expected")
+    return value
+
+
+def _text(value: int | memoryview | bytes) -> str:
+    return bytes(_message(value)).decode("utf-8", "replace")
 
 
 _COUNTS = {2: "nan", 3: "infinite", 4: "infinite", 8: "count"}
@@ -164,7 +175,7 @@ def _histogram(message: memoryview) -> Histogram:
     found = Histogram(np.zeros(0), np.zeros(0))
     for number, value in wire.fields(message):
         if number == 1:
-            bucket = dict(wire.fields(value))
+            bucket = dict(wire.fields(_message(value)))
             lefts.append(struct.unpack("<d", bucket[1])[0])
             widths.append(struct.unpack("<d", bucket[2])[0])
             counts.append(bucket.get(3, 0))
