@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class GraphSource:
 Decoded = TypeVar("Decoded")
 
 
-class _Decodings(Generic[Decoded]):
+class _Decodings(ABC, Generic[Decoded]):
     """Decoded graphs, the last ones asked for; requests for the same one wait for each other."""
 
     def __init__(self) -> None:
@@ -72,9 +73,9 @@ class _Decodings(Generic[Decoded]):
             self._kept.move_to_end(key)
             return self._kept[key]
 
+    @abstractmethod
     def decode(self, data: bytes, dialect: Dialect, forward: bool) -> Decoded:
         """A graph out of its message.  Errors: ValueError."""
-        raise NotImplementedError("a kind of decoded graphs says how it decodes one")
 
 
 class Graphs(_Decodings[ScopeGraph]):
