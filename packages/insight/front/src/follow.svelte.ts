@@ -24,11 +24,56 @@ export function follow(watched: () => string[] | null, refresh: () => void, paus
   });
 }
 
+// Which of several answers is the newest: they may come in another order than they were asked for.
+export class Turns {
+  private asked = 0;
+  private shown = 0;
+
+  // Before a question; what it gives tells, when the answer is there, whether none of a later question has been shown.
+  take(): () => boolean {
+    const mine = ++this.asked;
+    return () => mine > this.shown && ((this.shown = mine), true);
+  }
+}
+
+// What the service answers about the runs that a query wants, kept up to date; asked for again soon while the service reads runs.
+export class Followed<T extends { loading: boolean }> {
+  value = $state.raw<T>();
+  failure = $state("");
+  version = $state(0); // rises with each answer
+  private readonly turns = new Turns();
+  private again = 0;
+
+  constructor(
+    private readonly query: () => string,
+    private readonly ask: (query: string) => Promise<T>,
+    pause: number,
+  ) {
+    follow(() => (void this.query(), null), () => void this.refresh(), pause);
+    $effect(() => () => clearTimeout(this.again));
+  }
+
+  refresh = async (): Promise<void> => {
+    const asked = this.query();
+    const isNewest = this.turns.take();
+    try {
+      const found = await this.ask(asked);
+      if (asked !== this.query() || !isNewest()) return;
+      (this.value = found), (this.failure = ""), (this.version += 1);
+      clearTimeout(this.again);
+      if (found.loading) this.again = window.setTimeout(this.refresh, 500);
+    } catch (error) {
+      if (asked === this.query() && isNewest()) this.failure = textOf(error);
+    }
+  };
+}
+
 // The tags of a run; `version` rises when the run has new values.
 export class Tags {
   list = $state.raw<TagList>();
   failure = $state("");
   version = $state(0);
+  private readonly turns = new Turns();
 
   constructor(private readonly run: () => string) {
     follow(() => [run()], () => void this.refresh());
@@ -36,11 +81,12 @@ export class Tags {
 
   private async refresh(): Promise<void> {
     const asked = this.run();
+    const isNewest = this.turns.take();
     try {
       const found = await tags(asked);
-      if (asked === this.run()) (this.list = found), (this.failure = ""), (this.version += 1);
+      if (asked === this.run() && isNewest()) (this.list = found), (this.failure = ""), (this.version += 1);
     } catch (error) {
-      if (asked === this.run()) this.failure = textOf(error);
+      if (asked === this.run() && isNewest()) this.failure = textOf(error);
     }
   }
 }

@@ -75,15 +75,27 @@ def chromium(tmp_path_factory):
 
 
 @pytest.fixture
-def page(chromium, service):
-    """Opens a page anew: `page("#/...")`."""
-    chromium.get("about:blank")  # a page of the module before may still ask its service, which has ended
+def quiet(chromium):
+    """The browser, whose console has no errors after the test.
+
+    It is on no page before, since one of another module may still ask its
+    service, which has ended, and on none after.
+    """
+    chromium.get("about:blank")
     chromium.get_log("browser")
+    yield chromium
+    noted = [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"]
+    chromium.get("about:blank")
+    assert noted == []
+
+
+@pytest.fixture
+def page(quiet, service):
+    """Opens a page anew: `page("#/...")`."""
 
     def open_page(address: str = ""):
-        chromium.get("about:blank")
-        chromium.get(f"http://127.0.0.1:{service.port}/{address}")
-        return chromium
+        quiet.get("about:blank")
+        quiet.get(f"http://127.0.0.1:{service.port}/{address}")
+        return quiet
 
-    yield open_page
-    assert [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"] == []
+    return open_page

@@ -42,16 +42,14 @@ def board(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(chromium, board):
+def opened(quiet, board):
     def open_page(more: str = ""):
-        chromium.get("about:blank")
-        chromium.get(f"http://127.0.0.1:{board[0].port}/#/compare-analysis/scalar?{more}")
-        until(chromium, lambda: by(chromium, "compare-train-checkbox"))
-        return chromium
+        quiet.get("about:blank")
+        quiet.get(f"http://127.0.0.1:{board[0].port}/#/compare-analysis/scalar?{more}")
+        until(quiet, lambda: by(quiet, "compare-train-checkbox"))
+        return quiet
 
-    yield open_page
-    assert [one for one in chromium.get_log("browser") if one["level"] == "SEVERE"] == []
-    chromium.get("about:blank")  # the service ends before the browser
+    return open_page
 
 
 def chart(driver, tag: str, runs: int):

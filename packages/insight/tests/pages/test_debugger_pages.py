@@ -64,18 +64,15 @@ def sessions(dumped):
 
 
 @pytest.fixture
-def page(chromium, dumped, sessions):
+def page(quiet, dumped, sessions):
     """Opens a page anew: `page("#/...")`."""
-    chromium.get("about:blank")
-    chromium.get_log("browser")
 
     def open_page(address: str = HOME):
-        chromium.get("about:blank")
-        chromium.get(f"http://127.0.0.1:{dumped.port}/{address}")
-        return chromium
+        quiet.get("about:blank")
+        quiet.get(f"http://127.0.0.1:{dumped.port}/{address}")
+        return quiet
 
-    yield open_page
-    assert [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"] == []
+    return open_page
 
 
 def graph_of(sessions) -> str:

@@ -35,11 +35,11 @@ def odd(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(chromium, odd):
+def opened(quiet, odd):
     def open_page(address: str):
-        chromium.get("about:blank")
-        chromium.get(f"http://127.0.0.1:{odd.port}/{address}")
-        return chromium
+        quiet.get("about:blank")
+        quiet.get(f"http://127.0.0.1:{odd.port}/{address}")
+        return quiet
 
     return open_page
 

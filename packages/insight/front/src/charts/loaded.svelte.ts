@@ -51,16 +51,18 @@ export class Loaded {
 
   private async load(runs: string[], tag: string, drawing: Drawing, versions: Map<string, number>): Promise<void> {
     const drawn = this.wanted;
-    for (const run of runs) this.asking.set(keyOf(run, tag), `${versions.get(run)} ${drawn}`);
+    const stateOf = (run: string) => `${versions.get(run)} ${drawn}`;
+    for (const run of runs) this.asking.set(keyOf(run, tag), stateOf(run));
     try {
       const found = new Map((await curves(runs, tag, drawing)).map((series) => [series.run, series]));
       if (drawn !== this.wanted) return;
       const have = new Map(this.have);
-      for (const run of runs) have.set(keyOf(run, tag), found.get(run));
+      // An answer that was overtaken by one with more points does not replace it.
+      for (const run of runs) if (this.asking.get(keyOf(run, tag)) === stateOf(run)) have.set(keyOf(run, tag), found.get(run));
       this.have = have;
       this.failure = "";
     } catch (error) {
-      for (const run of runs) this.asking.delete(keyOf(run, tag));
+      for (const run of runs) if (this.asking.get(keyOf(run, tag)) === stateOf(run)) this.asking.delete(keyOf(run, tag));
       if (drawn === this.wanted) this.failure = textOf(error);
     }
   }

@@ -1,7 +1,7 @@
 // A session as the page has it: where it is, its watchpoints, what hits them. Other pages may move it, too.
 import { all, hits, poll, steps, type Device, type HitPage, type Metadata, type WatchPoint } from "../api/debugger";
 import { ServiceError } from "../api/http";
-import { textOf } from "../follow.svelte";
+import { textOf, Turns } from "../follow.svelte";
 import { settings } from "../settings.svelte";
 
 export const MOST_HITS = 100;
@@ -21,6 +21,7 @@ export class Session {
   steps = $state.raw<StepRow[]>([]);
   failure = $state("");
   version = $state(0); // rises when something of it has changed
+  private readonly turns = new Turns();
 
   // moved: called when the step has changed by what another page, or the training, did. lost: when there is no such session,
   // as after a restart of the service.
@@ -71,9 +72,11 @@ export class Session {
   }
 
   private async load(id: string, rank: number): Promise<boolean> {
+    const isNewest = this.turns.take();
     try {
       const [told, found, recorded] = await Promise.all([all(id, rank), hits(id, rank, MOST_HITS, 0), steps(id, rank)]);
       if (id !== this.id() || rank !== this.rank()) return false;
+      if (!isNewest()) return true; // what came later is shown
       const before = this.metadata?.step;
       if (before !== undefined && before !== told.metadata.step) this.moved(told.metadata.step);
       this.metadata = told.metadata;
@@ -86,7 +89,7 @@ export class Session {
       this.version += 1;
       return true;
     } catch (error) {
-      if (id === this.id() && rank === this.rank()) {
+      if (id === this.id() && rank === this.rank() && isNewest()) {
         this.failure = textOf(error);
         if (error instanceof ServiceError && error.isGone) this.lost();
       }
