@@ -263,16 +263,21 @@ class DumpAnalyzer:
     # ---- one operator
 
     def rerun_operator(
-        self, node: Node, iteration: int, edits: Sequence[Mapping[str, Any]] = ()
+        self,
+        node: Node,
+        iteration: int,
+        edits: Sequence[Mapping[str, Any]] = (),
+        isolated: bool = False,
     ) -> list[tuple[np.ndarray, np.ndarray | None]]:
         """Run an operator of an iteration once more: (made, dumped or None) of each output.
 
         `edits` of its inputs: {"slot": 0, "index": "[0, 2:5]", or "" for all of it, "value": a number or
-        nested lists of them}.
+        nested lists of them}. `isolated`: in a process of its own, for dumps of others, whose operators may
+        crash, hang or take all memory: it has 60 s and, on Linux, 8 GiB, and what it raises is a ValueError.
         Errors: ValueError if the dump has not what that needs, which dumps of inputs and outputs by this
         library have, or for edits that do not fit; what the operator raises.
         """
-        return rerun_recorded(node, iteration, edits)
+        return rerun_recorded(node, iteration, edits, isolated)
 
     def operator_script(self, node: Node, iteration: int) -> str:
         """A Python script that runs the operator alone, on its dumped inputs, and tells whether it makes what

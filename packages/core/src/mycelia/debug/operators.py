@@ -41,10 +41,11 @@ def run_operator(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> li
 
 def rerun(operator: Operator, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """What an operator that was observed makes of `inputs`, in the places that its own had."""
-    return run_operator(operator.op.definition.name, _given(operator, inputs), operator.attrs)
+    return run_operator(operator.op.definition.name, given(operator, inputs), operator.attrs)
 
 
-def _given(operator: Operator, inputs: Sequence[Tensor | None]) -> list[Any]:
+def given(operator: Operator, inputs: Sequence[Tensor | None]) -> list[Any]:
+    """All inputs of an operator: these tensors, and its own numbers where they are None."""
     return [operator.numbers.get(i) if t is None else t for i, t in enumerate(inputs)]
 
 

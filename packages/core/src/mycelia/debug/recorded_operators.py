@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mycelia.debug.dump.operator_files import read_operators
+from mycelia.debug.isolated import rerun_isolated
 from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.slices import indices
 from mycelia.debug.statistics import array_of
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def rerun_recorded(
-    node: Node, iteration: int, edits: Sequence[Mapping[str, Any]] = ()
+    node: Node, iteration: int, edits: Sequence[Mapping[str, Any]] = (), isolated: bool = False
 ) -> list[tuple[np.ndarray, np.ndarray | None]]:
     """(made, dumped or None) of each output of an operator that runs once more on its inputs of `iteration`.
 
     `edits`: {"slot": an input, "index": text such as ``[0, 2:5]`` or "" for all of it, "value": a number or
-    nested lists of them}.
+    nested lists of them}; `isolated`: in a process of its own.
     Errors: ValueError if the dump does not have what that needs, or for edits that do not fit; what the op
     raises.
     """
@@ -44,7 +45,8 @@ def rerun_recorded(
         index = indices(edit["index"], tensor.shape) if edit.get("index") else None
         given[slot] = edited(tensor, index, edit["value"])
     before = _last(node, "output", iteration)
-    return [(array_of(t), before.get(slot)) for slot, t in enumerate(rerun(operator, given))]
+    made = rerun_isolated(operator, given) if isolated else [array_of(t) for t in rerun(operator, given)]
+    return [(array, before.get(slot)) for slot, array in enumerate(made)]
 
 
 def script_of_recorded(node: Node, iteration: int) -> str:

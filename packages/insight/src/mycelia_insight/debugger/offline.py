@@ -131,7 +131,7 @@ class OfflineSession(Session):
         if not all(isinstance(one.get("index", ""), str) for one in edits):
             raise Wrong("5054B081", "the index of an edit must be a text such as [0, :]")
         node = self.node(name, graph, rank)
-        return _run(lambda: self.source.analyzer.rerun_operator(node, self.step - 1, edits))
+        return _run(lambda: self.source.analyzer.rerun_operator(node, self.step - 1, edits, isolated=True))
 
     def script(self, name: str, graph: str, rank: int) -> str:
         node = self.node(name, graph, rank)

@@ -45,12 +45,12 @@ def write_operators(
         attrs, missing = {}, []
         for name, value in operator.attrs.items():
             try:
-                attrs[name] = _told(value)
+                attrs[name] = to_json(value)
             except TypeError:
                 missing.append(name)
         found[operator.name] = {
             "op": operator.op.definition.name, "attrs": attrs, "missing": missing,
-            "numbers": {str(i): _told(v) for i, v in operator.numbers.items()},
+            "numbers": {str(i): to_json(v) for i, v in operator.numbers.items()},
             "inputs": [None if dtype is None else dtype.name for dtype in inputs],
         }  # fmt: skip
     text = json.dumps({"version": _VERSION, "operators": found})
@@ -80,43 +80,44 @@ def read_operators(rank_folder: Path, number: int) -> dict[str, RecordedOperator
 
 def _read(told: dict[str, Any]) -> RecordedOperator:
     return RecordedOperator(
-        str(told["op"]), {str(name): _value(value) for name, value in told["attrs"].items()},
-        tuple(map(str, told["missing"])), {int(i): _value(v) for i, v in told["numbers"].items()},
+        str(told["op"]), {str(name): from_json(value) for name, value in told["attrs"].items()},
+        tuple(map(str, told["missing"])), {int(i): from_json(v) for i, v in told["numbers"].items()},
         tuple(None if name is None else _dtype(name) for name in told["inputs"]),
     )  # fmt: skip
 
 
-def _told(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """A value as JSON has it; what JSON has not is an object of one member.  Errors: TypeError."""
     if isinstance(value, DType) and getattr(dtypes, value.name, None) is value:
         return {"dtype": value.name}
     if isinstance(value, tuple):
-        return {"tuple": [_told(one) for one in value]}
+        return {"tuple": [to_json(one) for one in value]}
     if isinstance(value, list):
-        return [_told(one) for one in value]
+        return [to_json(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     if isinstance(value, complex):
-        return {"complex": [_told(value.real), _told(value.imag)]}
+        return {"complex": [to_json(value.real), to_json(value.imag)]}
     if value is None or type(value) in (bool, int, float, str):
         return value
     raise TypeError(f"a value of type {type(value).__name__} has no text")
 
 
-def _value(told: Any) -> Any:
+def from_json(told: Any) -> Any:
+    """What `to_json` told.  Errors: ValueError, TypeError, KeyError for what it never does."""
     if isinstance(told, list):
-        return [_value(one) for one in told]
+        return [from_json(one) for one in told]
     if not isinstance(told, dict):
         return told
     ((kind, inside),) = told.items()
     if kind == "tuple":
-        return tuple(_value(one) for one in inside)
+        return tuple(from_json(one) for one in inside)
     if kind == "dtype":
         return _dtype(inside)
     if kind == "float":
         return float(inside)
     if kind == "complex":
-        real, imaginary = map(_value, inside)
+        real, imaginary = map(from_json, inside)
         return complex(real, imaginary)
     raise ValueError(f"{kind!r} is no kind of value")
 

@@ -214,7 +214,7 @@ class DumpSource(Source):
 
     def rerun(self, node: Node, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
-            found = self.analyzer.rerun_operator(node, self.iteration, edits)
+            found = self.analyzer.rerun_operator(node, self.iteration, edits, isolated=True)
         except errors.MyceliaError:
             raise
         except Exception as cause:  # whatever the operator raises of such inputs
