@@ -11,10 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from rich.console import Console
+from typer.testing import CliRunner
 
 pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
 
+from mycelia.debug.cli import app
 from mycelia.debug.text import shell
 from mycelia.debug.text.commands import run_line
 from mycelia.debug.text.place import Place
@@ -74,11 +77,8 @@ class Desk:
         assert run_line(self.place, self.screen, line) is right, self.file.getvalue()
         return self.file.getvalue()
 
-    def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, "-c", MAIN, self.address, *words], capture_output=True, text=True,
-            env={**os.environ, **variables},
-        )  # fmt: skip
+    def run(self, *words: str, **variables: str) -> Result:
+        return CliRunner().invoke(app, [self.address, *words], env=variables)
 
     def close(self) -> None:
         for training in self.trainings:
@@ -254,17 +254,17 @@ def test_one_command_as_arguments_with_a_token(tmp_path):
     desk = Desk(tmp_path, "--token", TOKEN)
     try:
         wrong = desk.run("steps")
-        assert (wrong.returncode, wrong.stdout) == (1, "") and "asks for its token" in wrong.stderr
+        assert (wrong.exit_code, wrong.stdout) == (1, "") and "asks for its token" in wrong.stderr
         desk.train("--steps", "3", token=TOKEN)
         desk.open(TOKEN)
         known = {"MYCELIA_DEBUGGER_TOKEN": TOKEN}
         moved = desk.run("step", "2", **known)
-        assert (moved.returncode, moved.stdout) == (0, "step 2\n"), moved.stderr
+        assert (moved.exit_code, moved.stdout) == (0, "step 2\n"), moved.stderr
         shown = desk.run("show", "net.fc3.bias", "[0]", "--token", TOKEN)
         assert "float32 [10]  step 2" in shown.stdout
         assert desk.run(**known).stdout.endswith(" session 0: step 2\n")
         gone = desk.run("steps", "--session", "7", **known)
-        assert gone.returncode == 1 and "there is no session '7'" in gone.stderr
+        assert gone.exit_code == 1 and "there is no session '7'" in gone.stderr
     finally:
         desk.close()
 

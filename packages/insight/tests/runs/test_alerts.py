@@ -166,6 +166,12 @@ def test_the_command_ends_with_1_if_one_is_met(library, tmp_path):
     assert command(*given).exit_code == 0
 
 
+def test_times_that_are_none_are_told(tmp_path):
+    write(tmp_path / "runs" / "odd", [scalar("loss", 3, 2.0, time) for time in (1e300, math.nan)])
+    met = command("--summary-base-dir", str(tmp_path / "runs"), "--rule", "loss > 1")
+    assert met.exit_code == 1 and "2 at step 3, a time that no calendar has" in met.stdout
+
+
 @pytest.mark.parametrize(
     "given, why",
     [(["--rule", "loss"], "--rule: a rule is"), (["--runs", "x"], "--runs is for --rule"),

@@ -63,12 +63,18 @@ def alerts(
     else:
         for alert, hits in found:
             for hit in hits:
-                when = datetime.datetime.fromtimestamp(hit.first_time).isoformat(" ", "seconds")
                 many = f"{hit.points} points, the first" if hit.points > 1 else "1 point,"
                 typer.echo(
                     f"{hit.run}: {alert.rule}: {hit.tag} has {many} {hit.first_value:g} "
-                    f"at step {hit.first_step}, {when}"
+                    f"at step {hit.first_step}, {_when(hit.first_time)}"
                 )
         firing = sum(bool(hits) for _, hits in found)
         typer.echo(f"{len(asked)} alert{'' if len(asked) == 1 else 's'}, {firing} met")
     raise typer.Exit(1 if any(hits for _, hits in found) else 0)
+
+
+def _when(seconds: float) -> str:
+    try:
+        return datetime.datetime.fromtimestamp(seconds).isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        return "a time that no calendar has"
