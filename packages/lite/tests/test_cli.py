@@ -33,7 +33,7 @@ def test_inspect_shows_borders_operators_and_memory():
         line.replace("│", " ").split() for line in run("inspect", FIXTURES / "convnet_w4.ms").splitlines()
     ]
     assert (
-        lines[0] == "convnet_w4.ms: 5.9 KB, no name, no version, from ONNX, 11 operators in 1 graphs".split()
+        lines[0] == "convnet_w4.ms: 5.9 KB, no name, no version, from ONNX, 11 operators in 1 graph".split()
     )
     assert ["input", "x", "FLOAT32", "[1,", "16,", "16,", "3]", "NHWC"] in lines
     assert ["output", "y", "FLOAT32", "[1,", "10]", "NCHW"] in lines

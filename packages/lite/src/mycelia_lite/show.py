@@ -32,10 +32,11 @@ def _name(member: object) -> str:
 
 def page(path: Path, model: Table) -> Group:
     """Borders, operators and memory of the `MetaGraph` that was read from `path`."""
+    graphs = max(1, len(model.subGraph))
     head = (
         f"{path.name}: {bytes_text(path.stat().st_size)}, {model.name or 'no name'}, "
         f"{model.version or 'no version'}, from {_name(model.fmkType)}, {len(model.nodes)} operators in "
-        f"{max(1, len(model.subGraph))} graphs"
+        f"{graphs} {'graph' if graphs == 1 else 'graphs'}"
     )
     newer = _newer(model)
     parts = [Text(head + (", encrypted or obfuscated" if model.obfuscate else ""))]

@@ -372,3 +372,24 @@ def test_a_node_of_constants_alone_is_computed_at_once(tmp_path):
     nodes = [node("Constant", "", "c", value=f32(1, 2)), node("Mul", "c c", "d"), node("Add", "x d", "y")]
     path = write(tmp_path / "m.onnx", model(nodes, {"x": ("float32", (2,))}, "y"))
     assert [n.op.name for n in onnx.load(path, {}).graph.nodes] == ["add"]
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 4), (0, 0)])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_products_by_a_matrix_without_elements(shape, turned, tmp_path):
+    """The runtime packs it like any other."""
+    w, b = np.ones(shape, np.float32), np.arange(shape[1], dtype=np.float32)
+    x = np.ones((2, shape[0]), np.float32)
+    message = model(
+        [node("Gemm", "x w b", "y", transB=turned)],
+        {"x": (x.dtype, x.shape)}, "y", {"w": w.T if turned else w, "b": b}, 17,
+    )  # fmt: skip
+    (found,) = converted(tmp_path, message)(x)
+    assert found.shape == (2, shape[1])
+    same(found, np.broadcast_to(b, found.shape))
+
+
+def test_resizing_nothing_is_refused(tmp_path):
+    arrays = [np.zeros((1, 1, 0, 4), np.float32), None, None, np.array([1, 1, 2, 4])]
+    with pytest.raises(ConversionError, match=r"'it' \(Resize\): axis 2 of \[1, 1, 0, 4\] has no elements"):
+        run(tmp_path, "Resize", arrays, constants=[3])

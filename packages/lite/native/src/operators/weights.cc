@@ -20,7 +20,9 @@ int Weights::panels(bool transposed) {
   Planner& p = planner_;
   const bool first = transposed || type_.rank() != 2;
   if (panels_ >= 0 && p.panels_are_of_first_axis(input_) == first) return panels_;
-  const int64_t outputs = type_.shape[first ? 0 : 1], depth = element_count(type_.shape) / outputs;
+  std::vector<int64_t> others = type_.shape;
+  others.erase(others.begin() + (first ? 0 : 1));
+  const int64_t outputs = type_.shape[first ? 0 : 1], depth = element_count(others);  // either may be 0
   const int weight = matrix();
   if (!p.ok()) return 0;
   return p.once(first ? "panels^T" : "panels", weight, [&] {

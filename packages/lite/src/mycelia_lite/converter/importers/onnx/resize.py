@@ -213,6 +213,8 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
     call.fixed = bool(changing or sizes is not None and all(map(is_number, before))) and known(x) is None
     if any(type(g) not in (int, float) for axis, g in zip(axes, given) if axis in changing):
         raise call.fail("sizes that are open: give inputShape")
+    if empty := [axis for axis in changing if shape[axis] == 0]:
+        raise call.fail(f"axis {empty[0]} of {list(before)} has no elements to resize")
     if sizes is not None and policy != "stretch":
         ratio = (min if policy == "not_larger" else max)(g / shape[a] for a, g in zip(axes, given))
         made = [_Axis(a, shape[a], math.floor(ratio * shape[a] + 0.5), ratio) for a in axes]
