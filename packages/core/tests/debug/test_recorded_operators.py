@@ -130,6 +130,20 @@ def test_attributes_of_all_kinds_come_back(dump):
     assert clamped or any(one.op == "maximum" for one in found.values())
 
 
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
+def test_what_has_no_axes_has_none_in_the_dump(tmp_path, mode):
+    def function(x):
+        return ops.exp(ops.sum(x))
+
+    step, x = ms.jit(function) if mode == ms.GRAPH_MODE else function, ms.Tensor(np.zeros((2, 3), np.float32))
+    with ms.config.context(mode=mode), debug.dump({"path": str(tmp_path), "eager": True}):
+        observing.set_iteration(0)
+        step(x)
+    dump = debug.DumpAnalyzer(tmp_path)
+    ((made, before),) = dump.rerun_operator(node_of(dump, "Exp"), 0)
+    assert made.shape == before.shape == () and made == before == 1
+
+
 @pytest.mark.parametrize(
     ("dtype", "value", "fits"),
     [

@@ -88,8 +88,8 @@ def _header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
 
 def array_parts(array: np.ndarray, raw: bool = False) -> list[bytes | memoryview]:
     """What a .npy file of an array holds, or its bytes alone with `raw`."""
-    array = np.ascontiguousarray(array)
     parts: list[bytes | memoryview] = [] if raw else [_header(array.dtype, array.shape)]
+    array = np.ascontiguousarray(array)  # which makes [1] of []
     return [*parts, memoryview(array).cast("B")] if array.size else parts
 
 
