@@ -54,7 +54,7 @@ def test_the_graph_message_has_the_names_of_the_files(tmp_path):
         net(Tensor(X))
     graph = graph_in(tmp_path)
     number = next(p.name for p in (tmp_path / "rank_0/Net").iterdir())
-    assert graph[2] == [f"kernel_graph{number}".encode()] and graph[6] == [number.encode()]
+    assert graph[2] == [f"kernel_graph_{number}".encode()] and graph[6] == [number.encode()]
     assert {message(p)[1][0] for p in graph[3]} == {b"inputs0", b"fc.weight", b"fc.bias"}
     nodes = [message(n) for n in graph[1]]
     full_names = {n[8][0].decode().replace("/", "_") for n in nodes}

@@ -61,8 +61,10 @@ def write_calls(root: str, number: int, calls: list[Call]) -> None:
 
 
 def write_message(path: str, number: int, graph: Any) -> None:
-    """`graph`, a GraphProto, in a ModelProto of version 1, by the names that MindInsight looks for."""
-    graph.name, graph.root_name = f"kernel_graph{number}", str(number)
+    """`graph`, a GraphProto, in a ModelProto of version 1, by the names that MindInsight looks for: it takes
+    the number behind the last underscore.
+    """
+    graph.name, graph.root_name = f"kernel_graph_{number}", str(number)
     files.write(f"{path}.pb", [field(1, 1) + field(4, graph.SerializeToString())])
 
 
