@@ -106,6 +106,8 @@ def test_a_run_of_wandb(tmp_path):
         ),
         field(5, field(1, item("late", {"value": 7, "desc": None}))),
         statistics(1700000002, item("cpu", 12.5), item("gpu.0.name", "x")),
+        field(3, field(1, item("loss", 0.25)) + field(1, item(["_wandb", "runtime"], 5))),
+        field(3, field(1, item("best", 0.98)) + field(1, item(["by", "set"], {"test": "NaN"}))),
         field(6, b"whatever"),
     ]
     wandb_folder(tmp_path / "wandb", *rows)
@@ -128,6 +130,8 @@ def test_a_run_of_wandb(tmp_path):
     ]
     wanted = {"lr": 0.5, "opt": "Adam", "net.depth": 3, "net.on": "True", "late": 7, "wandb.name": "my run"}
     assert wanted.items() <= values["parameters"].items() and "_wandb" not in values["parameters"]
+    results = {key: one for key, one in values["parameters"].items() if key.startswith("summary.")}
+    assert results == {"summary.best": 0.98, "summary.by.set.test": "NaN"}  # the others are in the history
     assert values["parameters"]["learning_rate"] == 0.5
 
 

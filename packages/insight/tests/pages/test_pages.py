@@ -126,6 +126,23 @@ def test_themes_and_languages(page):
     driver.execute_script("localStorage.clear()")
 
 
+def test_the_link_of_the_page_is_seen_where_links_have_no_room(page):
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    driver = page()
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    seen = (
+        "return [...document.querySelectorAll('nav [aria-current]')].map((a) => a.getBoundingClientRect())"
+        ".map((r) => r.width > 0 && r.left >= 0 && r.right <= innerWidth)"
+    )
+    try:
+        driver = page("#/debugger")
+        until(driver, lambda: driver.execute_script(seen) == [True])
+        driver = page("#/train-manage/data-map?train_id=" + quote("./of mindspore"))
+        until(driver, lambda: driver.execute_script(seen) == [True])
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_nothing_is_asked_of_any_other_host(page, service):
     driver = page(FAULTS)
     driver.get_log("performance")

@@ -24,7 +24,7 @@ from mycelia_insight.records.lineage import Value
 from mycelia_insight.records.wire import BYTES, VARINT, WIDE, Broken, fields, numbers, signed
 from mycelia_insight.runs.run import Moment
 
-_HISTORY, _CONFIG, _STATISTICS, _RUN = 2, 5, 7, 17  # of a Record
+_HISTORY, _SUMMARY, _CONFIG, _STATISTICS, _RUN = 2, 3, 5, 7, 17  # of a Record
 _MOST_IMAGE = 64 << 20  # bytes of a file
 _MOST_BUCKETS = 1 << 16
 _DEEPEST = 20  # keys of a path
@@ -54,12 +54,15 @@ def sources(folder: str, warn: Warn) -> list[Source]:
 
 def _write(path: str, began: float, writer: RunWriter, counts: Counts, warn: Warn) -> None:
     values: dict[str, Value] = {}
+    results: dict[str, Any] = {}
     run = _Run(path, began, writer, counts, warn)
     readers: dict[int, Callable[[bytes], None]] = {_HISTORY: run.history, _STATISTICS: run.statistics}
     for kind, message in _read(path, lambda what: warn(f"{path}: {what}")):
         try:
             if kind == _CONFIG:
                 values |= _settings(message)
+            elif kind == _SUMMARY:
+                results |= _items(message)
             elif kind == _RUN:
                 values |= _about(message)[0]
                 for field_, wire, value in fields(message):
@@ -69,6 +72,9 @@ def _write(path: str, began: float, writer: RunWriter, counts: Counts, warn: War
                 readers[kind](message)
         except _MESSAGES as error:
             warn(f"{path}: a record is left out: {error}")
+    # W&B notes there the last value of what the history has, too, and by `_` what it notes of itself.
+    own = {key: one for key, one in results.items() if key not in run.recorded and not key.startswith("_")}
+    values |= {f"summary.{key}": one for key, one in flattened(own)}
     writer.hyperparameters(values)
     counts.kept["hyper-parameter"] += len(values)
 
@@ -88,6 +94,7 @@ class _Run:
         self._path, self._writer, self._counts, self._warn = path, writer, counts, warn
         self._files = os.path.join(os.path.dirname(path), "files")
         self._next, self._time, self._began = 0, 0.0, began
+        self.recorded: set[str] = set()  # keys of the history
 
     def history(self, message: bytes) -> None:
         """What one call of `wandb.log` recorded."""
@@ -102,6 +109,7 @@ class _Run:
         if time is not None and np.isfinite(time):
             self._time = time
         found.pop("_runtime", None)
+        self.recorded |= found.keys()
         at, self._next = Moment(step, self._time), step + 1
         scalars: dict[str, float] = {}
         for key, value in found.items():
