@@ -55,10 +55,8 @@ def rerun_isolated(operator: Operator, inputs: Sequence[Tensor | None]) -> list[
 
 
 def _environment() -> dict[str, str]:
-    """That of this process; it begins in another folder."""
-    paths = os.environ.get("PYTHONPATH", "")
-    absolute = os.pathsep.join(os.path.abspath(p) for p in paths.split(os.pathsep) if p)
-    return {**os.environ, **({"PYTHONPATH": absolute} if absolute else {})}
+    """That of this process, with what it imports from: the other one begins in another folder."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path if p)}
 
 
 def _write(folder: Path, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
