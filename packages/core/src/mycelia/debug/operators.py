@@ -57,10 +57,10 @@ def edited(tensor: Tensor, index: tuple[int | slice, ...] | None, value: Any) ->
     """
     array = array_of(tensor).copy()
     try:
-        given = np.asarray(value, np.float64 if array.dtype.kind == "f" else None)
+        asked = np.asarray(value, np.float64 if array.dtype.kind == "f" else None)
         with np.errstate(invalid="ignore", over="ignore"):
-            fitting = given.astype(array.dtype)
-        if array.dtype.kind in "biu" and not np.array_equal(fitting, given):
+            fitting = asked.astype(array.dtype)
+        if array.dtype.kind in "biu" and not np.array_equal(fitting, asked):
             raise ValueError(f"{value} is none of its numbers")
         array[... if index is None else index] = fitting
     except (ValueError, TypeError, IndexError, OverflowError) as cause:
