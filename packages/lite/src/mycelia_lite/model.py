@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from mycelia_lite import runtime
 from mycelia_lite.context import Context
 from mycelia_lite.enums import ModelGroupFlag, ModelType
-from mycelia_lite.tensor import Tensor
+from mycelia_lite.tensor import Tensor, handles, sizes_of
 
 CallBack = Callable[[list, list, str, str], bool]  # inputs, outputs, name and type of a node
 
@@ -113,13 +113,17 @@ class Model:
     def resize(self, inputs: Sequence[Tensor], dims: Sequence[Sequence[int]]) -> None:
         """Prepare for other shapes `dims` of the inputs.
 
-        Errors: RuntimeError if the model cannot have them; then it is as it was.
+        Errors: TypeError, ValueError for sizes beyond 64 bits, RuntimeError if the model cannot have them;
+        then it is as it was.
         """
+        array = handles(inputs, "inputs")
+        if not hasattr(dims, "__len__"):
+            raise TypeError(f"dims must be a list of shapes, but got {type(dims).__name__}")
         shapes = (runtime.ShapeInfo * len(dims))()
-        for info, sizes in zip(shapes, dims):
+        for i, info in enumerate(shapes):
+            sizes = sizes_of(dims[i], f"dims[{i}]")
             info.count = len(sizes)
-            info.sizes[: min(len(sizes), 32)] = list(sizes)[:32]
-        array = runtime.TensorArray.of([t._handle for t in inputs])
+            info.sizes[: min(len(sizes), 32)] = sizes[:32]
         runtime.check(runtime.library().MSModelResize(self._handle, array, shapes, len(dims)))
 
     def predict(
@@ -139,6 +143,8 @@ class Model:
         model is running; what a callback raises.
         """
         own = self._inputs
+        if type(inputs) is not list:  # an array of them, perhaps, but not one of them
+            handles(inputs, "inputs")
         if len(own) == 1 == len(inputs):  # the usual case, in less time
             given = inputs[0] is not own[0]
         else:
@@ -146,8 +152,8 @@ class Model:
         if before is after is None and not given:
             status = self._run()
         else:
-            array = _handles(inputs, "inputs")
-            calls = [_Call(before), _Call(after)]
+            array = handles(inputs, "inputs")
+            calls = [_Call(before, "before"), _Call(after, "after")]
             status = runtime.library().MSModelPredictObserved(
                 self._handle, array, None, calls[0].native, calls[1].native, None
             )
@@ -176,14 +182,16 @@ class Model:
 
         Errors: TypeError, RuntimeError for a weight that the model has not; then it is as it was.
         """
-        runtime.check(runtime.library().MSModelUpdateWeights(self._handle, _handles(weights, "weights")))
+        runtime.check(runtime.library().MSModelUpdateWeights(self._handle, handles(weights, "weights")))
 
     def get_model_info(self, key: str) -> str:
         """A fact about the built model: "precision", "isa", "arena_bytes",
         "memory_plan", "workspace_bytes".
 
-        Errors: RuntimeError for another key.
+        Errors: TypeError, RuntimeError for another key.
         """
+        if not isinstance(key, str):
+            raise TypeError(f"key must be a text, but got {type(key).__name__}")
         found = runtime.library().MSModelGetInfo(self._handle, key.encode())
         if found is None:
             raise RuntimeError(runtime.reason())
@@ -209,7 +217,9 @@ class Model:
 class _Call:
     """A callback as the library calls it; what it raises ends the run and is kept."""
 
-    def __init__(self, function: CallBack | None) -> None:
+    def __init__(self, function: CallBack | None, name: str) -> None:
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} must be a function, but got {type(function).__name__}")
         self.raised: BaseException | None = None
         self._function = function
         self.native = None if function is None else runtime.NodeCallBack(self._run)
@@ -250,10 +260,3 @@ class ModelGroup:
             else:
                 library = runtime.library()
                 runtime.check(library.MSModelShareWorkspace(model._handle, self._first._handle))
-
-
-def _handles(tensors: Sequence[Tensor], name: str) -> runtime.TensorArray:
-    for i, t in enumerate(tensors):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{name}[{i}] must be a Tensor, but got {type(t).__name__}")
-    return runtime.TensorArray.of([t._handle for t in tensors])

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from mycelia_lite import runtime
 from mycelia_lite.context import Context
 from mycelia_lite.enums import ModelType
-from mycelia_lite.model import _handles
-from mycelia_lite.tensor import Tensor
+from mycelia_lite.tensor import Tensor, handles
 
 
 class ModelParallelRunner:
@@ -50,7 +49,10 @@ class ModelParallelRunner:
             )
 
     def get_inputs(self) -> list[Tensor]:
-        """The inputs' names, types and shapes, -1 for open sizes; they have no elements."""
+        """The inputs' names, types and shapes, -1 for open sizes; they have no elements.
+
+        What is given to `predict` is a `Tensor` of the caller's own, such as `Tensor(described)`.
+        """
         return [Tensor._of(h, self) for h in runtime.library().MSRunnerGetInputs(self._handle).list()]
 
     def get_outputs(self) -> list[Tensor]:
@@ -64,7 +66,7 @@ class ModelParallelRunner:
 
         Errors: TypeError, RuntimeError for inputs that do not fit and for what a kernel refuses.
         """
-        library, array = runtime.library(), _handles(inputs, "inputs")
+        library, array = runtime.library(), handles(inputs, "inputs")
         count = ctypes.c_size_t(library.MSRunnerGetOutputs(self._handle).count)
         made = (runtime.Handle * max(count.value, 1))()
         runtime.check(library.MSRunnerPredict(self._handle, array, made, ctypes.byref(count)))

@@ -192,6 +192,8 @@ _SIGNATURES = {
     "MSTensorGetQuantParams": (ctypes.c_size_t, (Handle, ctypes.POINTER(QuantParam), ctypes.c_size_t)),
     "MSTensorSetFormat": (ctypes.c_int, (Handle, ctypes.c_int)),
     "MSTensorSetName": (ctypes.c_int, (Handle, ctypes.c_char_p)),
+    "MSTensorSetDataType": (ctypes.c_int, (Handle, ctypes.c_int)),
+    "MSTensorSetShape": (ctypes.c_int, (Handle, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t)),
     "MSTensorGetMutableData": (ctypes.c_void_p, (Handle,)),
     "MSTensorGetDataSize": (ctypes.c_size_t, (Handle,)),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,13 +12,25 @@ from mycelia_lite import runtime
 from mycelia_lite.enums import DataType, Format
 
 
+def sizes_of(shape: Sequence[int], name: str) -> list[int]:
+    """The sizes of a shape that a caller gave as `name`.  Errors: TypeError, ValueError beyond 64 bits."""
+    try:
+        sizes = [operator.index(size) for size in shape]
+    except TypeError:
+        raise TypeError(f"{name} must be a list of integers, but got {shape!r}") from None
+    if beyond := [size for size in sizes if not -(1 << 63) <= size < 1 << 63]:
+        raise ValueError(f"{name} must have sizes of 64 bits, but got {beyond[0]}")
+    return sizes
+
+
 class Tensor:
     """Named elements of one type: an input or output of a model, or made by hand.
 
-    `shape` has -1 for a size that is open until the model is resized.
+    `shape` has -1 for a size that is open until the model is resized. One made by hand is a float32
+    number unless `shape` and `dtype` say otherwise, which may be set later, too.
 
-    Errors: TypeError for a `dtype` that is no DataType, ValueError for a `device` other than "cpu",
-    RuntimeError for a shape that cannot be.
+    Errors: TypeError for a `dtype` that is no DataType, ValueError for a `device` other than "cpu" and sizes
+    beyond 64 bits, RuntimeError for a shape that cannot be.
     """
 
     def __init__(
@@ -33,9 +46,9 @@ class Tensor:
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"tensor must be a Tensor, but got {type(tensor).__name__}")
             shape, dtype = tensor.shape, tensor.dtype
-        if not isinstance(dtype, DataType):
-            raise TypeError(f"dtype must be a DataType, but got {dtype!r}")
-        sizes = (ctypes.c_int64 * len(shape or ()))(*(shape or ()))
+        dtype = _checked(DataType.FLOAT32 if dtype is None else dtype)
+        given = sizes_of(() if shape is None else shape, "shape")
+        sizes = (ctypes.c_int64 * len(given))(*given)
         self._handle = runtime.library().MSTensorCreate(b"", dtype, sizes, len(sizes), None, 0)
         if not self._handle:
             raise RuntimeError(runtime.reason())
@@ -82,12 +95,24 @@ class Tensor:
         """The type of its elements."""
         return DataType(runtime.library().MSTensorGetDataType(self._handle))
 
+    @dtype.setter
+    def dtype(self, dtype: DataType) -> None:
+        """Of a tensor made by hand, whose elements become zeros."""
+        runtime.check(runtime.library().MSTensorSetDataType(self._handle, _checked(dtype)))
+
     @property
     def shape(self) -> list[int]:
         """Its sizes."""
         count = ctypes.c_size_t()
         sizes = runtime.library().MSTensorGetShape(self._handle, ctypes.byref(count))
         return [sizes[i] for i in range(count.value)]
+
+    @shape.setter
+    def shape(self, shape: Sequence[int]) -> None:
+        """Of a tensor made by hand, whose elements become zeros; a model's are changed by its `resize`."""
+        sizes = sizes_of(shape, "shape")
+        array = (ctypes.c_int64 * len(sizes))(*sizes)
+        runtime.check(runtime.library().MSTensorSetShape(self._handle, array, len(sizes)))
 
     @property
     def element_num(self) -> int:
@@ -131,3 +156,19 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor(name={self.name!r}, shape={self.shape}, dtype={self.dtype.name})"
+
+
+def _checked(dtype: DataType) -> DataType:
+    if not isinstance(dtype, DataType):
+        raise TypeError(f"dtype must be a DataType, but got {dtype!r}")
+    return dtype
+
+
+def handles(tensors: Sequence[Tensor], name: str) -> runtime.TensorArray:
+    """Those of tensors that a caller gave as `name`.  Errors: TypeError."""
+    if isinstance(tensors, Tensor) or not hasattr(tensors, "__len__"):
+        raise TypeError(f"{name} must be a list of Tensors, but got {type(tensors).__name__}")
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}[{i}] must be a Tensor, but got {type(t).__name__}")
+    return runtime.TensorArray.of([t._handle for t in tensors])

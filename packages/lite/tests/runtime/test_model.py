@@ -185,3 +185,57 @@ def test_operators_without_a_kernel_are_all_named(tmp_path):
         mslite.Model().build_from_file(tmp_path / "n.ms")
     with pytest.raises(RuntimeError, match=r"'w1' is quantized.*\(code -7\)"):
         mslite.Model().build_from_file(Path(__file__).parents[1] / "fixtures" / "convnet_w4.ms")
+
+
+def test_a_tensor_gets_its_shape_and_type_later(model_file):
+    """As programs for MindSpore Lite make them."""
+    made = mslite.Tensor()
+    assert (made.shape, made.dtype) == ([], mslite.DataType.FLOAT32)
+    made.dtype, made.shape = mslite.DataType.INT16, [2, 3]
+    x = np.arange(6, dtype=np.int16).reshape(2, 3)
+    made.set_data_from_numpy(x)
+    assert np.array_equal(made.get_data_to_numpy(), x)
+    with pytest.raises(RuntimeError, match="negative size or is too large"):
+        made.shape = [-1]
+    assert np.array_equal(made.get_data_to_numpy(), x)
+    with pytest.raises(TypeError, match="dtype must be a DataType, but got 'int16'"):
+        made.dtype = "int16"
+    model = mslite.Model()
+    model.build_from_file(model_file)
+    (own,) = model.get_inputs()
+    shape = own.shape
+    with pytest.raises(RuntimeError, match="shape"):
+        own.shape = [1, 2]
+    assert own.shape == shape
+
+
+@pytest.mark.parametrize("size", [1 << 64, (1 << 64) + 1, -(1 << 63) - 1])
+def test_sizes_beyond_64_bits_do_not_wrap_around(size, model_file):
+    model = mslite.Model()
+    model.build_from_file(model_file)
+    with pytest.raises(ValueError, match=rf"dims\[0\] must have sizes of 64 bits, but got {size}"):
+        model.resize(model.get_inputs(), [[size, 1, 32, 32]])
+    with pytest.raises(ValueError, match=f"shape must have sizes of 64 bits, but got {size}"):
+        mslite.Tensor(shape=[size])
+
+
+def test_what_is_no_list_of_tensors_is_named(model_file):
+    model = mslite.Model()
+    model.build_from_file(model_file)
+    inputs = model.get_inputs()
+    for given, kind in ((None, "NoneType"), (inputs[0], "Tensor"), (iter(inputs), "list_iterator")):
+        told = f"inputs must be a list of Tensors, but got {kind}"
+        with pytest.raises(TypeError, match=told):
+            model.predict(given)
+        with pytest.raises(TypeError, match=told):
+            model.resize(given, [[1, 1, 32, 32]])
+    for given, told in (
+        (None, "dims must be a list of shapes, but got NoneType"),
+        ([5], r"dims\[0\] must be a list"),
+    ):
+        with pytest.raises(TypeError, match=told):
+            model.resize(inputs, given)
+    with pytest.raises(TypeError, match="after must be a function, but got int"):
+        model.predict(inputs, None, None, 5)
+    with pytest.raises(TypeError, match="key must be a text, but got int"):
+        model.get_model_info(3)

@@ -61,7 +61,7 @@ Status refer(Border* tensor, void* data) {
 }
 
 uint8_t* elements(const Border& tensor) {
-  if (!tensor.made) return refused(kParameterInvalid, "tensor '" + tensor.name + "' has no elements: its model has not run since it was built or resized"), nullptr;
+  if (!tensor.made) return refused(kParameterInvalid, "tensor '" + tensor.name + "' has no elements: its model has not run since it was built or resized, or it tells what a runner takes"), nullptr;
   if (!tensor.data && tensor.reference) return refused(kParameterInvalid, "tensor '" + tensor.name + "' refers to no elements"), nullptr;
   if (!tensor.data) refused(kInferLater, "tensor '" + tensor.name + "' has open sizes: resize its model first");
   return tensor.data;
