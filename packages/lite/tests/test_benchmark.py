@@ -140,9 +140,18 @@ def test_clients_load_a_runner(given):
         ("--cpuCoreList=9999", "names core 9999"),
         ("--benchmarkDataType=INT64", "benchmarkDataType must be one of"),
         ("--configFile=/no/such", "cannot read the configuration"),
+        ("--decryptKey=zz", "decryptKey must be 32, 48 or 64 hexadecimal digits, but got 2 characters"),
+        (f"--decryptKey={'x' * 32}", "decryptKey must be 32, 48 or 64 hexadecimal digits"),
+        ("--parallelTaskNum=0", "parallel_task_num must be at least 1"),
     ],
 )
 def test_bad_options_are_named(given, option, reason):
     done = called(*given[0], option)
     assert done.exit_code == 1 and f"benchmark failed: {reason}"[:18] in done.output
     assert reason in done.output, done.output
+
+
+@pytest.mark.parametrize(("name", "value"), [("decryptKey", "0" * 32), ("configFile", "/no/such")])
+def test_a_runner_is_not_measured_without_what_was_asked_for(given, name, value):
+    done = called(*given[0], "--enableParallelPredict=true", f"--{name}={value}")
+    assert done.exit_code == 1 and f"{name} is for one model" in done.output, done.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import string
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -107,7 +108,18 @@ def _check(options: Options) -> None:
         )
     if options.perf_profiling:
         raise BenchmarkError("perfProfiling: counters of the processor are not read; use timeProfiling")
-    for name, least in (("loop_count", 1), ("warm_up_loop_count", 0), ("parallel_num", 1)):
+    digits = len(options.decrypt_key)
+    if digits not in (0, 32, 48, 64) or not set(options.decrypt_key) <= set(string.hexdigits):
+        # the key itself is not repeated: it would end in a log
+        raise BenchmarkError(
+            f"decryptKey must be 32, 48 or 64 hexadecimal digits, but got {digits} characters"
+        )
+    if options.enable_parallel_predict and (options.decrypt_key or options.config_file):
+        name = "decryptKey" if options.decrypt_key else "configFile"
+        raise BenchmarkError(f"{name} is for one model: enableParallelPredict measures a runner without it")
+    for name, least in (
+        ("loop_count", 1), ("warm_up_loop_count", 0), ("parallel_num", 1), ("parallel_task_num", 1),
+    ):  # fmt: skip
         if getattr(options, name) < least:
             raise BenchmarkError(f"{name} must be at least {least}, but got {getattr(options, name)}")
 
