@@ -145,17 +145,33 @@ def _used(
 
 
 def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]) -> None:
-    """Run each model once for its own shapes, open sizes as 1, and for the given ones; print the kernels."""
+    """Run each model once for its own shapes, open sizes as 1, and for the given ones; print the kernels.
+
+    A model need not run with sizes of 1 if there are others for it.  Errors: RuntimeError.
+    """
     from mycelia_lite.converter.trial import answers, draw
     from mycelia_lite.model import Model
 
     for path in models:
-        for given in ({}, *input_shapes):
+        model = Model()
+        model.build_from_file(path)
+        described = {t.name: t.shape for t in model.get_inputs()}
+        is_open = any(n < 0 for sizes in described.values() for n in sizes)
+        others = [given for given in input_shapes if not described.keys().isdisjoint(given)]
+        for given in ({}, *others):
             model = Model()
             model.build_from_file(path)
             inputs = model.get_inputs()
             shapes = [given.get(t.name, [1 if n < 0 else n for n in t.shape]) for t in inputs]
-            answers(model, draw(shapes, [t.dtype.numpy for t in inputs]))
+            try:
+                answers(model, draw(shapes, [t.dtype.numpy for t in inputs]))
+            except RuntimeError as error:
+                if given or not is_open:
+                    raise RuntimeError(f"{path}: {error}") from error
+                if not others:
+                    raise RuntimeError(
+                        f"{path} does not run with open sizes of 1 (give inputShape): {error}"
+                    ) from error
     print(runtime.library().MSKernelsInUse().decode(), end="")
 
 

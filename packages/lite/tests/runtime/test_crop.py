@@ -17,7 +17,7 @@ import mycelia_lite as mslite
 from mycelia_lite import runtime
 from mycelia_lite.cli import app
 from mycelia_lite.converter import convert
-from mycelia_lite.crop import CropError, crop
+from mycelia_lite.crop import CropError, crop, probe
 from mycelia_lite.format import read, write
 from mycelia_lite.obfuscate import obfuscate
 
@@ -318,3 +318,36 @@ def test_an_obfuscated_model_is_refused(cropped, tmp_path):
     write(tmp_path / "o.ms", obfuscate(read(cropped[1])))
     with pytest.raises(CropError, match="o.ms is obfuscated"):
         crop([str(tmp_path / "o.ms")], str(tmp_path / "out.a"))
+
+
+def test_a_model_that_no_size_of_1_fits_is_cropped_for_the_sizes_given(write_mindir, tmp_path):
+    net = ms.nn.Conv2d(1, 2, 3, pad_mode="valid")
+    path = write_mindir(net, tmp_path / "net", (1, 1, None, None))
+    model = convert(mslite.FmkType.MINDIR, path, str(tmp_path / "net")).path
+    name = read(model).allTensors[read(model).inputIndex[0]].name
+    for others in ([], [{"another": [1, 1, 5, 5]}]):
+        with pytest.raises(
+            RuntimeError, match=r"net\.ms does not run with open sizes of 1 \(give inputShape\)"
+        ):
+            probe([model], others)
+    with pytest.raises(RuntimeError, match=r"net\.ms: .* window"):
+        probe([model], [{name: [1, 1, 2, 2]}])
+    shapes = [{name: [1, 1, 5, 5]}]
+    made = crop([model], str(tmp_path / "out.a"), input_shapes=shapes, instruction_sets=["generic"])
+    program = linked(
+        tmp_path,
+        "program",
+        made.path,
+        PROGRAM.replace(
+            "  if (std::fread",
+            """
+  if (!model.Resize(inputs, {{1, 1, 5, 5}})) return std::fprintf(stderr, "%s", MSGetLastError()), 4;
+  inputs = model.GetInputs();
+  if (std::fread""",
+        ),
+    )
+    x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
+    done = subprocess.run([program, model], input=x.tobytes(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    found = np.frombuffer(done.stdout, np.float32).reshape(1, 2, 3, 3)
+    assert np.allclose(found, net(ms.Tensor(x)).asnumpy(), rtol=1e-4, atol=1e-4)
