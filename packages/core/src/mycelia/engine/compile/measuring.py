@@ -22,7 +22,6 @@ from mycelia.engine.ops.define import OpDef, find
 STATISTICS, FINITE = "tensor_statistics", "nonfinite_counts"
 _DTYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _KERNEL = 0  # kind of Plan
-_WITH_NUMBERS = ("pad_constant",)  # the number that it puts in may be infinite
 _COUNTS = {STATISTICS: slice(5, 8), FINITE: slice(0, 3)}  # columns: NaN, -inf, inf
 
 
@@ -130,9 +129,7 @@ def _passes(program: _C.Program) -> bytes:
 
 def keeps_finite(definition: OpDef | None) -> bool:
     """Whether results of an op are finite where all that it reads is, whatever its attributes are."""
-    if definition is None or definition.name in _WITH_NUMBERS:
-        return False
-    return definition.exact or definition.moves
+    return definition is not None and (definition.exact or definition.only_moves)
 
 
 def _gauges(name: str) -> tuple[tuple[Any, _C.Plan], ...]:

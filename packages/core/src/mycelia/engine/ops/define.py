@@ -103,6 +103,8 @@ class OpDef:
         self.elementwise = elementwise
         self.batch_rule: Callable | None = batch
         self.moves, self.exact = moves, exact
+        #: Whether it `moves` and has no number of its own to put in.
+        self.only_moves = moves and not any(attribute.kind == "float" for attribute in self.attrs)
         self.cost_rule: int | Callable | None = 0 if moves and cost is None else cost
         self.fusion: Fusion | None = fuse if fuse is None or isinstance(fuse, Fusion) else step(fuse)
         self.layout_rule: LayoutRule | None = layout

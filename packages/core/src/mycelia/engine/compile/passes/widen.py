@@ -18,7 +18,6 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import find
 from mycelia.engine.ops.fusion import ROUNDING
 
-_WITH_NUMBERS = ("pad_constant",)  # what it puts in is rounded
 _PRODUCTS = ("mat_mul", "batch_matmul", "dense")
 _HEAVY = (
     *_PRODUCTS,
@@ -93,7 +92,7 @@ class _Widening:
         for old, new in zip(node.outputs, made.outputs):
             new.name = old.name
             if _is_narrow(old):
-                exact = definition.exact or definition.moves and node.op.name not in _WITH_NUMBERS
+                exact = definition.exact or definition.only_moves  # what others put in is rounded
                 self.keep(old, new if exact else self.rounded(new, old.type.dtype))
             else:
                 self.narrow[old] = new
