@@ -34,7 +34,7 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
     """
     parts = list(plain(data))
     if any(number == 1 and isinstance(value, int) for number, value in parts):  # the version of a model
-        graph = next((_message(value) for number, value in parts if number == 4), b"")
+        graph = next((wire.message(value) for number, value in parts if number == 4), b"")
         parts = list(plain(graph))
     leaves: list[Leaf] = []
     names: set[str] = set()
@@ -42,7 +42,7 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
     known: dict[str, int] = {}
     for number, value in parts:
         if number == 1:
-            key, leaf, inputs = _node(_message(value))
+            key, leaf, inputs = _node(wire.message(value))
             leaf.name = _unique(leaf.name, names)
             known.setdefault(key, len(leaves))
             leaves.append(leaf)
@@ -51,7 +51,7 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
     outside = {}
     for number, value in parts:
         if number in (3, 5):
-            made = _parameter(_message(value)) if number == 3 else _constant(_message(value))
+            made = _parameter(wire.message(value)) if number == 3 else _constant(wire.message(value))
             outside[made.name] = made
     copies: dict[tuple[str, str], int] = {}
     for at in range(operators):
@@ -75,10 +75,10 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
             leaves.append(_placed(template, "", names))
     for number, value in parts:
         if number == 4:
-            key, its_type = _named_type(_message(value))
+            key, its_type = _named_type(wire.message(value))
             ends = [(known[key], False)] if key in known else []
             leaves.append(Leaf(_unique("output", names), "Output", "", "output", ends, its_type))
-    title = next((_text(value) for number, value in parts if number == 2), "")
+    title = next((wire.text(value) for number, value in parts if number == 2), "")
     return ScopeGraph(name or title, leaves)
 
 
@@ -90,16 +90,16 @@ def of_tensorboard(data: bytes, name: str = "") -> ScopeGraph:
             continue
         key = kind = ""
         inputs, attributes = [], []
-        for part, content in plain(_message(value)):
+        for part, content in plain(wire.message(value)):
             if part == 1:
-                key = _text(content)
+                key = wire.text(content)
             elif part == 2:
-                kind = _text(content)
+                kind = wire.text(content)
             elif part == 3:
-                wanted = _text(content)
+                wanted = wire.text(content)
                 inputs.append((wanted.lstrip("^").split(":")[0], wanted.startswith("^")))
             elif part == 5:
-                attributes.append(_message(content))
+                attributes.append(wire.message(content))
         shown = {"Const": "constant", "Placeholder": "parameter", "Parameter": "parameter"}
         leaf = Leaf(_unique(key or "unnamed", names), kind, key.rpartition("/")[0],
                     shown.get(kind, "operator"), [], partial(_tensorflow_type, attributes))  # fmt: skip
@@ -143,24 +143,24 @@ def _node(data: bytes) -> tuple[str, Leaf, list[tuple[str, bool]]]:
     for number, value in plain(data):
         if number == 1:
             name, edge = "", 0
-            for part, content in plain(_message(value)):
+            for part, content in plain(wire.message(value)):
                 if part == 1:
-                    name = _text(content)
+                    name = wire.text(content)
                 elif part == 2:
                     edge = content
             inputs.append((name, edge == _CONTROL))
         elif number == 2:
-            key = _text(value)
+            key = wire.text(value)
         elif number == 3:
-            kind = _text(value)
+            kind = wire.text(value)
         elif number == 4:
-            scope = _text(value)
+            scope = wire.text(value)
         elif number == 5:
-            attributes.append(_message(value))
+            attributes.append(wire.message(value))
         elif number == 6:
-            kept = _message(value)
+            kept = wire.message(value)
         elif number == 8:
-            full = _text(value)
+            full = wire.text(value)
     for one in attributes:
         if one.startswith(b"\x0a\x06source"):
             source = _attributes([one])["source"].strip('"')
@@ -180,9 +180,9 @@ def _named_type(data: bytes) -> tuple[str, Callable[[], Typed]]:
     name, kept = "", b""
     for number, value in plain(data):
         if number == 1:
-            name = _text(value)
+            name = wire.text(value)
         elif number == 2:
-            kept = _message(value)
+            kept = wire.message(value)
     return name, partial(_type_of, kept)
 
 
@@ -190,9 +190,9 @@ def _constant(data: bytes) -> Leaf:
     name, content = "", b""
     for number, value in plain(data):
         if number == 1:
-            name = _text(value)
+            name = wire.text(value)
         elif number == 2:
-            content = _message(value)
+            content = wire.message(value)
     return Leaf(name, "Const", "", "constant", attributes=partial(_constant_attributes, content))
 
 
@@ -216,16 +216,16 @@ def _type(data: bytes, level: int = 0) -> Typed:
             kind = value
         elif number == 2:
             dims: list[int] = []
-            for part, content in plain(_message(value)):
+            for part, content in plain(wire.message(value)):
                 if part == 1:
                     dtype = _KINDS.get(int(content), "") if not isinstance(content, bytes) else ""
                 elif part == 2:
-                    dims = _dims(_message(content))
+                    dims = _dims(wire.message(content))
             shape = tuple(dims)
         elif number == 3 and level < _NESTED:
-            for part, content in plain(_message(value)):
+            for part, content in plain(wire.message(value)):
                 if part == 1:
-                    one, its = _type(_message(content), level + 1)
+                    one, its = _type(wire.message(content), level + 1)
                     inner.append(one + (str(list(its)) if its is not None else ""))
     if inner:
         return f"({', '.join(inner[:20])}{', …' if len(inner) > 20 else ''})", None
@@ -236,7 +236,7 @@ def _dims(data: bytes) -> list[int]:
     found = []
     for number, value in plain(data):
         if number == 1:
-            size = next((content for part, content in plain(_message(value)) if part == 1), 0)
+            size = next((content for part, content in plain(wire.message(value)) if part == 1), 0)
             found.append(_signed(size))
     return found
 
@@ -244,12 +244,7 @@ def _dims(data: bytes) -> list[int]:
 def _attributes(found: list[bytes]) -> dict[str, str]:
     named = {}
     for data in found:
-        key, value = "", b""
-        for number, content in plain(data):
-            if number == 1:
-                key = _text(content)
-            elif number == 2:
-                value = _message(content)
+        key, value = wire.entry(data)
         named[key] = _value(value)[:_LONGEST]
     return named
 
@@ -265,15 +260,15 @@ def _value(data: bytes, level: int = 0) -> str:
         elif number in (3, 4):
             alone = str(_signed(value) if number == 3 else value)
         elif number in (5, 6):
-            alone = f"{value:.9g}" if isinstance(value, float) else _text(value)
+            alone = f"{value:.9g}" if isinstance(value, float) else wire.text(value)
         elif number == 7:
-            alone = f'"{_text(value)}"' if kind == 13 else _text(value)
+            alone = f'"{wire.text(value)}"' if kind == 13 else wire.text(value)
         elif number == 8:
-            alone = _tensor(_message(value))
+            alone = _tensor(wire.message(value))
         elif number == 18 and level < _NESTED:
-            parts.append(_value(_message(value), level + 1))
+            parts.append(_value(wire.message(value), level + 1))
         elif number == 20:
-            dtype, shape = _type(_message(value))
+            dtype, shape = _type(wire.message(value))
             alone = dtype + (str(list(shape)) if shape is not None else "")
     if parts or kind in (31, 32):
         return f"[{', '.join(parts)}]" if kind == 32 else f"({', '.join(parts)})"
@@ -301,76 +296,55 @@ def _tensorflow_type(found: list[bytes]) -> Typed:
 def _tensorflow_type_of(found: list[bytes]) -> Typed:
     dtype, shape = "", None
     for data in found:
-        key, value = _entry(data)
+        key, value = wire.entry(data)
         if key in ("T", "dtype"):
             number = next((content for part, content in plain(value) if part == 6), 0)
             dtype = _TENSORFLOW.get(number, "") if isinstance(number, int) else ""
         elif key == "_output_shapes":
-            listed = next((_message(content) for part, content in plain(value) if part == 1), b"")
-            first = next((_message(content) for part, content in plain(listed) if part == 7), None)
+            listed = next((wire.message(content) for part, content in plain(value) if part == 1), b"")
+            first = next((wire.message(content) for part, content in plain(listed) if part == 7), None)
             shape = None if first is None else _tensorflow_shape(first)
     return dtype, shape
 
 
 def _tensorflow_shape(data: bytes) -> tuple[int, ...]:
     return tuple(
-        _signed(next((content for part, content in plain(_message(value)) if part == 1), 0))
+        _signed(next((content for part, content in plain(wire.message(value)) if part == 1), 0))
         for number, value in plain(data)
         if number == 2
     )
 
 
 def _tensorflow_attributes(found: list[bytes]) -> dict[str, str]:
-    return {key: _tensorflow_value(value)[:_LONGEST] for key, value in map(_entry, found)}
-
-
-def _entry(data: bytes) -> tuple[str, bytes]:
-    key, value = "", b""
-    for number, content in plain(data):
-        if number == 1:
-            key = _text(content)
-        elif number == 2:
-            value = _message(content)
-    return key, value
+    return {key: _tensorflow_value(value)[:_LONGEST] for key, value in map(wire.entry, found)}
 
 
 def _tensorflow_value(data: bytes) -> str:
     for number, value in plain(data):
         if number == 2:
-            return f'"{_text(value)}"'
+            return f'"{wire.text(value)}"'
         if number == 3:
             return str(_signed(value))
         if number == 4:
-            return f"{value:.9g}" if isinstance(value, float) else _text(value)
+            return f"{value:.9g}" if isinstance(value, float) else wire.text(value)
         if number == 5:
             return "True" if value else "False"
         if number == 6 and isinstance(value, int):
             return _TENSORFLOW.get(value, str(value))
         if number == 7:
-            return str(list(_tensorflow_shape(_message(value))))
+            return str(list(_tensorflow_shape(wire.message(value))))
         if number == 1:
-            return _tensorflow_list(_message(value))
+            return _tensorflow_list(wire.message(value))
     return ""
 
 
 def _tensorflow_list(data: bytes) -> str:
     readers: dict[int, Callable[[object], str]] = {
-        2: lambda v: f'"{_text(v)}"', 3: lambda v: str(_signed(v)), 4: str, 5: lambda v: str(bool(v)),
+        2: lambda v: f'"{wire.text(v)}"', 3: lambda v: str(_signed(v)), 4: str, 5: lambda v: str(bool(v)),
         6: lambda v: _TENSORFLOW.get(v, str(v)) if isinstance(v, int) else str(v),
-        7: lambda v: str(list(_tensorflow_shape(_message(v)))),
+        7: lambda v: str(list(_tensorflow_shape(wire.message(v)))),
     }  # fmt: skip
     return f"[{', '.join(readers[number](value) for number, value in plain(data) if number in readers)}]"
-
-
-def _text(value: object) -> str:
-    """Bytes that are no UTF-8 are written as `\\xNN`."""
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def _message(value: object) -> bytes:
-    if not isinstance(value, bytes):
-        raise Broken("a number stands where a message is expected")
-    return value
 
 
 def _signed(value: object) -> int:

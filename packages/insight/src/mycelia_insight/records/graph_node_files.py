@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mycelia_insight.records import wire
 from mycelia_insight.records.graph import ScopeGraph
 from mycelia_insight.records.graph_nodes import CONSTANT, PARAMETER, Node
 from mycelia_insight.records.value_text import DATA_TYPES, value_text
-from mycelia_insight.records.wire import Broken, plain, signed
+from mycelia_insight.records.wire import plain, signed
 
 _LONGEST = 1024  # bytes of an attribute that is told
 _TENSOR, _TUPLE = 14, 31  # of DataType
@@ -26,8 +27,10 @@ def of_mindspore(data: bytes) -> Nodes:
     """
     parts = list(plain(data))
     if any(number == 1 and isinstance(value, int) for number, value in parts):  # the version of a model
-        parts = list(plain(next((_bytes(value) for number, value in parts if number == 4), b"")))
-    messages = {kind: [_bytes(value) for number, value in parts if number == kind] for kind in (1, 3, 5)}
+        parts = list(plain(next((wire.message(value) for number, value in parts if number == 4), b"")))
+    messages = {
+        kind: [wire.message(value) for number, value in parts if number == kind] for kind in (1, 3, 5)
+    }
     operators = [_operator(one, place) for place, one in enumerate(messages[1])]
     return (
         [one for one in operators if one.id],
@@ -56,13 +59,13 @@ def _operator(data: bytes, place: int) -> Node:
     node = Node("", "", place=place)
     for number, value in plain(data):
         if number in texts:
-            texts[number] = _text(value)
+            texts[number] = wire.text(value)
         elif number == 1:
-            _want(node, _bytes(value))
+            _want(node, wire.message(value))
         elif number == 5:
-            _attribute(node, _bytes(value))
+            _attribute(node, wire.message(value))
         elif number == 6:
-            node.data_type, node.shapes = _type(_bytes(value))
+            node.data_type, node.shapes = _type(wire.message(value))
         elif number == 7 and isinstance(value, int):
             node.output_i = value
     if not node.data_type:
@@ -81,7 +84,7 @@ def _want(node: Node, data: bytes) -> None:
     name, kind = "", 0
     for number, value in plain(data):
         if number == 1:
-            name = _text(value)
+            name = wire.text(value)
         elif number == 2 and isinstance(value, int):
             kind = value
     if name:
@@ -89,7 +92,7 @@ def _want(node: Node, data: bytes) -> None:
 
 
 def _attribute(node: Node, data: bytes) -> None:
-    name, value = _named(data)
+    name, value = wire.entry(data)
     if len(value) <= _LONGEST:
         node.attributes[name] = value_text(value)
         if name in ("input_is_dynamic_shape", "output_is_dynamic_shape"):
@@ -97,7 +100,7 @@ def _attribute(node: Node, data: bytes) -> None:
 
 
 def _parameter(data: bytes) -> Node:
-    name, kept = _named(data)
+    name, kept = wire.entry(data)
     node = Node(name, PARAMETER, id=name)
     node.data_type, node.shapes = _type(kept)
     node.attributes = {"type": node.data_type, "shape": str(node.shapes)}
@@ -105,13 +108,15 @@ def _parameter(data: bytes) -> Node:
 
 
 def _constant(data: bytes) -> Node:
-    name, value = _named(data)
+    name, value = wire.entry(data)
     kind, dims = 0, []
     for number, held in plain(value):
         if number == 1 and held in DATA_TYPES:
             kind = held
         elif number == 8:
-            dims = [signed(one) for part, one in plain(_bytes(held)) if part == 1 and isinstance(one, int)]
+            dims = [
+                signed(one) for part, one in plain(wire.message(held)) if part == 1 and isinstance(one, int)
+            ]
     told = value_text(value) if len(value) <= _LONGEST else f"dtype: DT_{DATA_TYPES[kind]}"
     shape = dims if kind == _TENSOR else []
     return Node(name, CONSTANT, id=name, attributes={name: told}, shapes=[shape])
@@ -125,13 +130,17 @@ def _type(data: bytes, level: int = 0) -> tuple[str, list[list[int]]]:
             kind = value
         elif number == 2:
             dims = []
-            for part, content in plain(_bytes(value)):
+            for part, content in plain(wire.message(value)):
                 if part == 1 and content in DATA_TYPES:
                     element = content
                 elif part == 2:
-                    dims = [_size(_bytes(one)) for field, one in plain(_bytes(content)) if field == 1]
+                    dims = [
+                        _size(wire.message(one)) for field, one in plain(wire.message(content)) if field == 1
+                    ]
         elif number == 3 and level < _NESTED:
-            inner += [_type(_bytes(one), level + 1) for part, one in plain(_bytes(value)) if part == 1]
+            inner += [
+                _type(wire.message(one), level + 1) for part, one in plain(wire.message(value)) if part == 1
+            ]
     name = f"DT_{DATA_TYPES[kind or 0]}"
     if kind not in (None, _TENSOR, _TUPLE):
         return name, [[]]
@@ -143,23 +152,3 @@ def _type(data: bytes, level: int = 0) -> tuple[str, list[list[int]]]:
 
 def _size(data: bytes) -> int:
     return next((signed(one) for number, one in plain(data) if number == 1 and isinstance(one, int)), 0)
-
-
-def _named(data: bytes) -> tuple[str, bytes]:
-    name, value = "", b""
-    for number, held in plain(data):
-        if number == 1:
-            name = _text(held)
-        elif number == 2:
-            value = _bytes(held)
-    return name, value
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def _bytes(value: object) -> bytes:
-    if not isinstance(value, bytes):
-        raise Broken("a number stands where a message is expected")
-    return value

@@ -12,7 +12,10 @@ import numpy as np
 from mycelia_insight._native import Broken, fields, plain
 from mycelia_insight._native import varints as _varints
 
-__all__ = ["BYTES", "NARROW", "VARINT", "WIDE", "Broken", "fields", "numbers", "plain", "signed", "varints"]
+__all__ = [
+    "BYTES", "NARROW", "VARINT", "WIDE", "Broken", "entry", "fields", "message", "numbers", "plain", "signed",
+    "text", "varints",
+]  # fmt: skip
 
 VARINT, WIDE, BYTES, NARROW = 0, 1, 2, 5  # types of fields; WIDE and NARROW have 8 and 4 bytes
 
@@ -20,6 +23,29 @@ VARINT, WIDE, BYTES, NARROW = 0, 1, 2, 5  # types of fields; WIDE and NARROW hav
 def signed(value: int) -> int:
     """A varint as an int64."""
     return value - (1 << 64) if value >> 63 else value
+
+
+def text(value: int | float | bytes) -> str:
+    """A value of `plain` as text; bytes that are no UTF-8 are written as `\\xNN`."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def message(value: int | float | bytes) -> bytes:
+    """A value of `plain` as a message.  Errors: Broken for a number."""
+    if not isinstance(value, bytes):
+        raise Broken("a number stands where a message is expected")
+    return value
+
+
+def entry(data: bytes) -> tuple[str, bytes]:
+    """Fields 1 and 2 of a message: a name, or a key of a map, and its value.  Errors: Broken."""
+    key, value = "", b""
+    for number, content in plain(data):
+        if number == 1:
+            key = text(content)
+        elif number == 2:
+            value = message(content)
+    return key, value
 
 
 def numbers(parts: list[int | memoryview], dtype: str) -> np.ndarray:
