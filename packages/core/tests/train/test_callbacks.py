@@ -156,8 +156,24 @@ def test_early_stopping_prints_and_restores_the_best_weights(capsys):
         data(),
         callbacks=[note, train.EarlyStopping(patience=2, verbose=True, restore_best_weights=True)],
     )
-    assert lines(capsys) == [f"Epoch {len(best):05d}: early stopping"] and len(best) < 6
+    assert lines(capsys) == [
+        "Restoring model weights from the end of the best epoch.",
+        f"Epoch {len(best):05d}: early stopping",
+    ]
+    assert len(best) < 6
     np.testing.assert_array_equal(m.predict_network.weight.asnumpy(), min(best, key=lambda b: b[0])[1])
+
+
+def test_fit_watches_the_loss_of_the_evaluation_without_a_metric_of_it(capsys):
+    net = nn.Dense(2, 1)
+    m = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.0), metrics={"mae"})
+    seen, history = [], train.History()
+    note = train.LambdaCallback(on_train_epoch_end=lambda r: seen.append(r.original_args().eval_results))
+    m.fit(5, data(), data(), callbacks=[note, history, train.LossMonitor(0), train.EarlyStopping(patience=2)])
+    of_batches = [float(nn.MSELoss()(net(x), y).asnumpy()) for x, y in data().create_tuple_iterator()]
+    np.testing.assert_allclose([one["eval_loss"] for one in seen], [np.mean(of_batches)] * 3, rtol=1e-6)
+    assert sorted(history.history) == ["mae", "net_output"]
+    assert lines(capsys)[-1] == f"Eval result: epoch 3, metrics: {{'mae': {seen[-1]['mae']!r}}}"
 
 
 def test_a_monitor_that_is_not_there_warns_and_goes_on():
@@ -254,7 +270,13 @@ def test_changing_rates_cannot_be_changed_by_callbacks(callback, changing):
         (TypeError, lambda: train.EarlyStopping(monitor=3)),
         (ValueError, lambda: train.EarlyStopping(patience=-1)),
         (ValueError, lambda: train.EarlyStopping(mode="best")),
-        (ValueError, lambda: train.EarlyStopping(min_delta=-1)),
+        (TypeError, lambda: train.EarlyStopping(min_delta="1")),
+        (TypeError, lambda: train.EarlyStopping(patience=1.5)),
+        (TypeError, lambda: train.EarlyStopping(baseline="1")),
+        (TypeError, lambda: train.EarlyStopping(restore_best_weights=1)),
+        (TypeError, lambda: train.ReduceLROnPlateau(verbose=1)),
+        (TypeError, lambda: train.ReduceLROnPlateau(cooldown=0.5)),
+        (TypeError, lambda: train.ReduceLROnPlateau(min_lr="0")),
         (ValueError, lambda: train.ReduceLROnPlateau(factor=1.5)),
         (ValueError, lambda: train.ReduceLROnPlateau(cooldown=-1)),
         (TypeError, lambda: train.LearningRateScheduler(0.1)),

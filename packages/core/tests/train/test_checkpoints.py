@@ -11,6 +11,7 @@ import mycelia as ms
 from mycelia import Tensor, nn, train
 from mycelia import dataset as ds
 from mycelia.train.callbacks import BackupAndRestore
+from mycelia.train.summary.graph import graph_message, graph_of
 
 X = np.arange(24, dtype=np.float32).reshape(12, 2) / 10
 Y = (X @ np.array([[1.0], [2.0]], np.float32)).astype(np.float32)
@@ -44,6 +45,18 @@ def test_files_are_named_by_epoch_and_step_and_the_oldest_go(tmp_path):
 
 def test_the_last_step_is_always_saved(tmp_path):
     assert saved(tmp_path, 1, save_checkpoint_steps=100) == ["a-1_3.ckpt"]
+
+
+def test_a_compiled_training_leaves_its_graph(tmp_path):
+    with ms.config.context(mode=ms.GRAPH_MODE):
+        assert saved(tmp_path / "one", 1, save_checkpoint_steps=9) == ["a-1_3.ckpt", "a-graph.meta"]
+        m = model()
+        named = train.ModelCheckpoint(lambda p: f"n{p.cur_step_num}", lambda p: str(tmp_path / "two"))
+        m.train(1, data(), callbacks=[named])
+    assert sorted(os.listdir(tmp_path / "two")) == ["n1-graph.meta", "n1.ckpt", "n2.ckpt", "n3.ckpt"]
+    version, content = (tmp_path / "two" / "n1-graph.meta").read_bytes().split(b"\x22", 1)
+    graph = graph_message(graph_of(m.train_network))
+    assert version == b"\x08\x01" and content.endswith(graph) and len(content) - len(graph) <= 3  # a ModelProto
 
 
 def test_a_prefix_that_is_taken_gets_a_number(tmp_path):

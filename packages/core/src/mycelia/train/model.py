@@ -142,7 +142,8 @@ class Model:
         initial_epoch=0,
     ) -> None:
         """Train as `train` and evaluate on `valid_dataset` every `valid_frequency` epochs (or
-        after the epochs listed).
+        after the epochs listed). Callbacks then see `eval_results`: the metrics, and as "eval_loss" the mean
+        loss of these batches.
         """
         self._fit(
             epoch,
@@ -264,9 +265,12 @@ class Model:
     def _eval_in_fit(self, valid_dataset, callback, train_params) -> None:
         params = self._parameters("eval", valid_dataset, 1, _size_of(valid_dataset, "Model.fit"))
         params.list_callback = callback.callbacks
-        train_params.eval_results = self._evaluate(valid_dataset, callback, params)
+        loss = None if self._eval_indexes is None else Loss()
+        train_params.metrics = self._evaluate(valid_dataset, callback, params, loss)
+        train_params.eval_results = params.eval_results
 
-    def _evaluate(self, dataset, callback, params) -> dict:
+    def _evaluate(self, dataset, callback, params, loss: Loss | None = None) -> dict:
+        """The metrics; `params.eval_results` has what `loss` comes to besides, as "eval_loss"."""
         for metric in self._metric_fns.values():
             metric.clear()
         self._eval_network.set_train(False)
@@ -282,10 +286,13 @@ class Model:
             params.net_outputs = outputs
             callback.on_eval_step_end(context)
             self._update_metrics(outputs)
+            if loss is not None:
+                loss.update(outputs[self._eval_indexes[0]])
             if context.get_stop_requested():
                 break
         callback.on_eval_epoch_end(context)
-        params.metrics = params.eval_results = {name: m.eval() for name, m in self._metric_fns.items()}
+        params.metrics = {name: m.eval() for name, m in self._metric_fns.items()}
+        params.eval_results = params.metrics if loss is None else {**params.metrics, "eval_loss": loss.eval()}
         callback.on_eval_end(context)
         return params.metrics
 

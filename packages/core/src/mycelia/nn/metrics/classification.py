@@ -70,7 +70,8 @@ class _Counted(_Typed):
         else:
             got, want, _ = one_hot_pair(type(self).__name__, predictions, labels)
             axis = 0
-        counts = (got * want).sum(axis), got.sum(axis), want.sum(axis)
+        # EPS is nothing in float32, and would leave 0 / 0.
+        counts = tuple(x.sum(axis, dtype=np.float64) for x in (got * want, got, want))
         if self._hits is None:
             self._hits, self._predicted, self._actual = counts
         elif self._type == "multilabel":

@@ -9,7 +9,7 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class Loss(Metric):
-    """The mean of the losses given, one per update."""
+    """The mean over updates of the loss, a number or the mean of a vector of them."""
 
     def __init__(self):
         super().__init__()
@@ -21,9 +21,11 @@ class Loss(Metric):
     @rearrange_inputs
     def update(self, *inputs):
         (loss,) = self._arrays(inputs, 1)
-        if loss.ndim and loss.size != 1:
-            raise errors.value_error("Loss", f"the loss must be one number, but its shape is {loss.shape}")
-        self._sum += float(loss.reshape(()))
+        if loss.ndim > 1 or not loss.size:
+            raise errors.value_error(
+                "Loss", f"the loss must be a number or a vector, but its shape is {loss.shape}"
+            )
+        self._sum += float(loss.mean())
         self._count += 1
 
     def eval(self):

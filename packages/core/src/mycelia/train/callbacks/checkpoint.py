@@ -12,10 +12,13 @@ import numpy as np
 from mycelia.engine.base import errors, ignored, log
 from mycelia.engine.ops.random.generator import Generator
 from mycelia.engine.tensors.tensor import Tensor
+from mycelia.engine.base.wire import field
 from mycelia.io.checkpoint import save_checkpoint
+from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import place_in_epoch
+from mycelia.train.summary.graph import graph_message, graph_of
 
 
 def _count(name: str, value, allow_none: bool = True) -> int | None:
@@ -174,6 +177,7 @@ class CheckpointConfig:
 
 class ModelCheckpoint(Callback):
     """Saves ``{directory}/{prefix}-{epoch}_{step in epoch}.ckpt`` as `config` says, and once more at the end.
+    Where training is compiled its graph goes to ``{prefix}-graph.meta``, once, as a MindSpore ModelProto.
 
     When files of that prefix are there already, `_1`, `_2`, ... is added to the prefix. `prefix` and
     `directory` may be functions of the run's parameters, called whenever a file is written: what `prefix`
@@ -212,6 +216,7 @@ class ModelCheckpoint(Callback):
         self._window_start = self._last_time
         self._window_files: list[Path] = []
         self._latest = ""
+        self._has_graph = False
         self._params = None
 
     @property
@@ -234,6 +239,9 @@ class ModelCheckpoint(Callback):
         if params.get("mode") == "eval":
             return
         self._params = params
+        if not self._has_graph:
+            self._has_graph = True
+            self._save_graph(params)
         if self._is_due(params):
             self._save(params)
 
@@ -271,21 +279,41 @@ class ModelCheckpoint(Callback):
         self._latest = str(path)
         self._clean(path)
 
+    def _save_graph(self, params) -> None:
+        graph = graph_of(params.train_network)
+        if graph is None:  # training runs as Python
+            return
+        stem = self._named(params) if callable(self._prefix) else self._prefix_here(params)
+        with atomic_write(str(self._directory / f"{stem}-graph.meta"), 0o600) as file:
+            file.write(field(1, 1) + field(4, graph_message(graph)))  # ir_version, graph
+
     def _stem(self, params) -> str:
         """The name of a file to be written now, without its end."""
-        if callable(self._given_directory):
-            self._directory = Path(self._given_directory(params))
-            self._directory.mkdir(parents=True, exist_ok=True)
-        if not callable(self._prefix):
-            if callable(self._given_directory) and not self._latest:
-                self._prefix = self._free_prefix(self._prefix)
-            return f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}"
+        if callable(self._prefix):
+            return self._named(params)
+        return f"{self._prefix_here(params)}-{params.cur_epoch_num}_{place_in_epoch(params)}"
+
+    def _prefix_here(self, params) -> str:
+        """The prefix; in a directory that a function names it becomes one that has no files there yet."""
+        self._go_to_directory(params)
+        if callable(self._given_directory) and not self._latest:
+            self._prefix = self._free_prefix(self._prefix)
+        return self._prefix
+
+    def _named(self, params) -> str:
+        """What the function that is the prefix gives."""
+        self._go_to_directory(params)
         name = self._prefix(params)
         if not isinstance(name, str) or "/" in name:
             raise errors.value_error(
                 "ModelCheckpoint", f"prefix must give a text without '/', but gave {name!r}"
             )
         return name
+
+    def _go_to_directory(self, params) -> None:
+        if callable(self._given_directory):
+            self._directory = Path(self._given_directory(params))
+            self._directory.mkdir(parents=True, exist_ok=True)
 
     def _write(self, params, stem: str) -> Path:
         config = self._config

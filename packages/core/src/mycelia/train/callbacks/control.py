@@ -23,6 +23,23 @@ _SMALLER_IS_BETTER = (
 )
 
 
+def _number(owner: str, name: str, value) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise errors.type_error(owner, f"{name} must be a number, but got {value!r}")
+
+
+def _flag(owner: str, name: str, value) -> None:
+    if not isinstance(value, bool):
+        raise errors.type_error(owner, f"{name} must be a bool, but got {value!r}")
+
+
+def _count(owner: str, name: str, value) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
+    if value < 0:
+        raise errors.value_error(owner, f"{name} must be at least 0, but got {value}")
+
+
 class _Watch(Callback):
     """Follows one value over the epochs and knows when it got better."""
 
@@ -31,10 +48,9 @@ class _Watch(Callback):
         owner = type(self).__name__
         if not isinstance(monitor, str):
             raise errors.type_error(owner, f"monitor must be a str, but got {monitor!r}")
-        if isinstance(patience, bool) or not isinstance(patience, int) or patience < 0:
-            raise errors.value_error(owner, f"patience must be an int of at least 0, but got {patience!r}")
-        if min_delta < 0:
-            raise errors.value_error(owner, f"min_delta must be at least 0, but got {min_delta}")
+        _count(owner, "patience", patience)
+        _number(owner, "min_delta", min_delta)
+        _flag(owner, "verbose", verbose)
         if mode not in ("auto", "min", "max"):
             raise errors.one_of(mode, ["auto", "min", "max"], subject=owner, what="mode")
         self.monitor, self.min_delta, self.patience, self.verbose, self.mode = (
@@ -60,9 +76,8 @@ class _Watch(Callback):
             if value is not None:
                 return value
         else:
-            name = "loss" if self.monitor == "eval_loss" and "eval_loss" not in results else self.monitor
-            if name in results:
-                return float(np.mean(results[name]))
+            if self.monitor in results:
+                return float(np.mean(results[self.monitor]))
         log.logger(__name__).warning(
             "%s: '%s' is not among the results %s; use Model.fit with that metric",
             type(self).__name__,
@@ -90,13 +105,16 @@ class EarlyStopping(_Watch):
         restore_best_weights=False,
     ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
+        if baseline is not None:
+            _number("EarlyStopping", "baseline", baseline)
+        _flag("EarlyStopping", "restore_best_weights", restore_best_weights)
         self.baseline, self.restore_best_weights = baseline, restore_best_weights
         self.stopped_epoch = 0
         self._best_weights: dict | None = None
 
     def on_train_begin(self, run_context):
         self.wait, self.stopped_epoch = 0, 0
-        self.best = self.baseline if self.baseline is not None else (np.inf if self._smaller else -np.inf)
+        self.best = np.inf if self._smaller else -np.inf
         self._best_weights = None
 
     def on_train_epoch_end(self, run_context):
@@ -117,6 +135,8 @@ class EarlyStopping(_Watch):
             self.stopped_epoch = params.cur_epoch_num
             run_context.request_stop()
             if self.restore_best_weights and self._best_weights is not None:
+                if self.verbose:
+                    print("Restoring model weights from the end of the best epoch.")
                 for p in params.train_network.get_parameters():
                     if p.name in self._best_weights:
                         p.set_data(Tensor(self._best_weights[p.name], p.dtype))
@@ -162,11 +182,8 @@ class ReduceLROnPlateau(_Watch):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         if not 0 < factor < 1:
             raise errors.value_error("ReduceLROnPlateau", f"factor must be in (0, 1), but got {factor}")
-        if cooldown < 0 or min_lr < 0:
-            raise errors.value_error(
-                "ReduceLROnPlateau",
-                f"cooldown and min_lr must be at least 0, but got {cooldown} and {min_lr}",
-            )
+        _count("ReduceLROnPlateau", "cooldown", cooldown)
+        _number("ReduceLROnPlateau", "min_lr", min_lr)
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
         self.cooldown_counter = 0
 

@@ -71,7 +71,7 @@ class LossMonitor(Callback):
     def on_train_epoch_end(self, run_context):
         params = run_context.original_args()
         if params.get("eval_results"):
-            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {params.eval_results}")
+            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {params.metrics}")
 
     def on_eval_step_end(self, run_context):
         """Evaluation outputs are no loss: nothing to check."""
@@ -173,7 +173,9 @@ class History(Callback):
         self.epoch["epoch"].append(params.get("cur_epoch_num", 1))
         loss = loss_value(params.net_outputs)
         values = {} if loss is None else {"net_output": loss}
-        for name, value in {**values, **(params.get("eval_results") or {})}.items():
+        if params.get("eval_results"):
+            values |= params.metrics
+        for name, value in values.items():
             self.history.setdefault(name, []).append(value)
 
     def on_eval_begin(self, run_context):
