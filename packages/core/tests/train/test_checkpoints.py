@@ -56,7 +56,8 @@ def test_a_compiled_training_leaves_its_graph(tmp_path):
     assert sorted(os.listdir(tmp_path / "two")) == ["n1-graph.meta", "n1.ckpt", "n2.ckpt", "n3.ckpt"]
     version, content = (tmp_path / "two" / "n1-graph.meta").read_bytes().split(b"\x22", 1)
     graph = graph_message(graph_of(m.train_network))
-    assert version == b"\x08\x01" and content.endswith(graph) and len(content) - len(graph) <= 3  # a ModelProto
+    assert version == b"\x08\x01"  # a ModelProto
+    assert content.endswith(graph) and len(content) - len(graph) <= 3
 
 
 def test_a_prefix_that_is_taken_gets_a_number(tmp_path):

@@ -18,7 +18,7 @@ from mycelia.engine.ops.control_flow import summary_sink
 from mycelia.io.crc32c import crc32c
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary import summary_pb2
-from mycelia.train.summary.lineage import DatasetGraph
+from mycelia.train.summary.lineage import DatasetGraph, UserDefinedInfo
 from mycelia.train.summary.values import encoded
 
 
@@ -216,6 +216,34 @@ def test_bad_values_and_a_second_record(tmp_path):
         with pytest.raises(TypeError):
             record.record(1.0)
     assert record.record(1) is False
+    for name, kind in (("", ValueError), ("a b", ValueError), ("a/b", ValueError), (3, TypeError)):
+        for part in ("file_prefix", "file_suffix"):
+            with pytest.raises(kind, match=part):
+                SummaryRecord(str(tmp_path), **{part: name})
+    with pytest.raises(TypeError, match="network"):
+        SummaryRecord(str(tmp_path), network=3)
+
+
+def test_two_collectors_in_a_list_are_refused(tmp_path):
+    net = nn.Dense(3, 1)
+    model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params()))
+    both = [SummaryCollector(str(tmp_path / name)) for name in "ab"]
+    batches = dataset.NumpySlicesDataset([np.ones((4, 3), "f4"), np.ones((4, 1), "f4")]).batch(2)
+    with pytest.raises(ValueError, match="more than one SummaryCollector"):
+        model.train(1, batches, callbacks=both)
+    model.train(1, batches, callbacks=both[:1])  # the refused ones hold nothing open
+
+
+def test_records_of_lineage_alone_in_one_second_have_files_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 1.7e9)
+    for name in "ab":
+        with SummaryRecord(str(tmp_path)) as record:
+            record.add_value("custom_lineage_data", "custom", UserDefinedInfo({name: 1}))
+            record.record(1)
+    assert [path.name.split(".")[4] for path in sorted(tmp_path.glob("*_lineage"))] == [
+        "1700000000",
+        "1700000001",
+    ]
 
 
 def train(directory, callbacks):

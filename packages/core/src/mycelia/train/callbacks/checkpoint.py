@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.base.wire import field
 from mycelia.engine.ops.random.generator import Generator
 from mycelia.engine.tensors.tensor import Tensor
-from mycelia.engine.base.wire import field
 from mycelia.io.checkpoint import save_checkpoint
 from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell

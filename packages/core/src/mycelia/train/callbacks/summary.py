@@ -148,6 +148,7 @@ class SummaryCollector(Callback):
     """
 
     _DEFAULT_SPECIFIED_DATA = _DEFAULTS
+    _entered: SummaryCollector | None = None  # the one that records now
 
     @ignored.arguments(num_process="records are written where they are made")
     def __init__(
@@ -190,13 +191,17 @@ class SummaryCollector(Callback):
         self._tensor_steps = range(0)
 
     def __enter__(self):
+        if SummaryCollector._entered is not None:
+            raise _second_collector()
         self._record = SummaryRecord(
             self._summary_dir, max_file_size=self._max_file_size, export_options=self._export_options
         )
         self._first = True
+        SummaryCollector._entered = self
         return self
 
     def __exit__(self, *err):
+        SummaryCollector._entered = None
         self._record.close(err[0] if err else None)
 
     # ---- events --------------------------------------------------------------------------------------------
@@ -269,9 +274,7 @@ class SummaryCollector(Callback):
     @staticmethod
     def _check_callbacks(params) -> None:
         if sum(isinstance(c, SummaryCollector) for c in params.get("list_callback") or ()) > 1:
-            raise errors.value_error(
-                _OWNER, "there is more than one SummaryCollector instance in callback list"
-            )
+            raise _second_collector()
 
     # ---- values --------------------------------------------------------------------------------------------
 
@@ -420,6 +423,10 @@ class SummaryCollector(Callback):
             **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
         }
         write_text(path, json.dumps(facts), 0o400)
+
+
+def _second_collector():
+    return errors.value_error(_OWNER, "there is more than one SummaryCollector instance in callback list")
 
 
 def _is_tensor(plugin: str) -> bool:

@@ -49,8 +49,8 @@ def event_file_name(prefix: str, suffix: str, seconds: int, kind: str = "events.
 def begin_event_file(directory: str, prefix: str, suffix: str, seconds: int) -> int:
     """Make an empty event file that no other process has; the time in its name: `seconds`, or later.
 
-    Processes may begin in one folder in the same second.  A folder that cannot be written to is told with the
-    first record.
+    Processes may begin in one folder in the same second; of a run that recorded nothing but its lineage that
+    file is left, which is read-only.  A folder that cannot be written to is told with the first record.
     """
     while True:
         path = os.path.join(directory, event_file_name(prefix, suffix, seconds))
@@ -60,8 +60,10 @@ def begin_event_file(directory: str, prefix: str, suffix: str, seconds: int) -> 
             seconds += 1
         except OSError:
             return seconds
-        else:
+        if not os.path.exists(os.path.join(directory, event_file_name(prefix, "_lineage", seconds))):
             return seconds
+        os.unlink(path)
+        seconds += 1
 
 
 class EventFile:

@@ -104,10 +104,14 @@ class SummaryRecord:
         for name, flag in (("raise_exception", raise_exception), ("tensorboard", tensorboard)):
             if not isinstance(flag, bool):
                 raise errors.type_error("SummaryRecord", f"{name} must be a bool, but got {flag!r}")
+        if not isinstance(network, (Cell, type(None))):
+            raise errors.type_error(
+                "SummaryRecord", f"network must be a Cell or None, but got {type(network).__name__}"
+            )
         for name, part in (("file_prefix", file_prefix), ("file_suffix", file_suffix)):
             if not isinstance(part, str):
                 raise errors.type_error("SummaryRecord", f"{name} must be a str, but got {part!r}")
-            if not re.fullmatch(r"\w*[0-9a-zA-Z_.-]*", part, re.ASCII):
+            if not re.fullmatch(r"[0-9a-zA-Z_.-]+", part):
                 raise errors.value_error("SummaryRecord", f"{name} {part!r} is no part of a file name")
         if max_file_size is not None and max_file_size < 0:
             log.logger(__name__).warning("max_file_size %d is ignored: it is negative", max_file_size)
