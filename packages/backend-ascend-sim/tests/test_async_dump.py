@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 
@@ -10,6 +11,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import debug, nn, ops
+from mycelia.debug.dump import files as dump_files
 from mycelia.io import async_dump
 from mycelia.testing.comparison import on_backend
 from mycelia_backend_ascend_sim import options
@@ -86,13 +88,42 @@ def test_only_operators_that_overflowed_with_their_records(tmp_path):
 
 
 def test_a_disk_that_is_full_ends_the_dump_and_not_the_run(tmp_path, monkeypatch):
-    def full(folder, record):
+    def full(folder, name, parts):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(async_dump, "write", full)
+    monkeypatch.setattr(dump_files, "write_named", full)
     x = ms.Tensor(np.ones(3, np.float16))
     with debug.dump(settings(tmp_path)) as observer:
         y = x + 1
         z = y + 1
     assert z.asnumpy().tolist() == [3, 3, 3] and observer.failure.errno == 28
     assert not files(tmp_path)
+
+
+def test_tensors_may_be_files_of_their_own(tmp_path):
+    given = settings(tmp_path)
+    given["async_dump_settings"]["file_format"] = "npy"
+    x = ms.Tensor(np.ones((1, 3, 8, 8), np.float16))
+    with debug.dump(given):
+        y = Net()(x)
+    (relu,) = tmp_path.rglob("ReLU.*.output.0.DefaultFormat.Float16.npy")
+    assert np.array_equal(np.load(relu), y.asnumpy())
+    assert not files(tmp_path)
+
+
+def test_names_longer_than_the_file_system_takes_are_cut_and_listed(tmp_path):
+    class Deep(nn.Cell):
+        def __init__(self, depth):
+            super().__init__()
+            self.a_part_with_a_long_name = Deep(depth - 1) if depth else nn.ReLU()
+
+        def construct(self, x):
+            return self.a_part_with_a_long_name(x)
+
+    with debug.dump(settings(tmp_path)):
+        Deep(12)(ms.Tensor([-1.0, 2.0]))
+    ((short, full),) = csv.reader(next(tmp_path.rglob("mapping.csv")).read_text().splitlines())
+    assert len(short) == 255 and len(full) > 255 and full.startswith("ReLU.Default_")
+    (path,) = tmp_path.rglob("ReLU.*")
+    assert async_dump.read(path).outputs[0].plain().tolist() == [0, 2]
+    assert [np.load(p).tolist() for p in async_dump.convert(path, tmp_path / "out")] == [[-1, 2], [0, 2]]

@@ -38,13 +38,15 @@ def made(e2e=None, **common):
         ("signal", "SIGNOTHING", "the name of a signal"),
         ("eager", 1, "true or false"),
         ("conditions", {}, "a list of objects"),
+        ("naming", "2.1", "'2.10', '2.0'"),
+        ("kernels", ["name-regex(x"], "name-regex(EXPR)"),
     ],
 )
 def test_a_bad_value_is_named_with_what_is_expected(field, value, expected):
     with pytest.raises(ValueError, match=f"'{field}'") as error:
         made(**{field: value})
     assert expected in str(error.value)
-    shown = value[0] if expected == "regular expressions" else value
+    shown = value[0] if field == "kernels" and isinstance(value, list) else value
     assert repr(shown) in str(error.value)
 
 
@@ -67,6 +69,42 @@ def test_fields_must_fit_together(common, told):
 def test_the_sections_must_be_objects(content):
     with pytest.raises(ValueError, match="common_dump_settings"):
         parse(content)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("sample_mode", 2, "one of 0, 1"),
+        ("sample_num", 0, "an integer from 1 on"),
+        ("stat_calc_mode", "gpu", "'host', 'device'"),
+        ("device_stat_precision_mode", "double", "'high', 'low'"),
+        ("trans_flag", 1, "true or false"),
+    ],
+)
+def test_values_of_the_synchronous_section_are_checked(field, value, expected):
+    with pytest.raises(ValueError, match=f"'e2e_dump_settings.{field}'") as error:
+        made(e2e={"enable": True, field: value})
+    assert expected in str(error.value)
+
+
+def test_the_format_of_asynchronous_files_is_checked():
+    content = {"common_dump_settings": {"path": "/tmp/d"}, "async_dump_settings": {"enable": True}}
+    assert parse(content).file_format == "bin"
+    content["async_dump_settings"]["file_format"] = "csv"
+    with pytest.raises(ValueError, match=r"'async_dump_settings.file_format' must be one of 'npy', 'bin'"):
+        parse(content)
+
+
+def test_what_does_not_go_together_is_told_of(caplog):
+    with caplog.at_level("WARNING", logger="mycelia"):
+        found = made(e2e={"enable": True, "sample_mode": 1}, op_debug_mode=3)
+        assert found.sample_num == 0 and "tensors are written whole" in caplog.text
+        found = made(e2e={"enable": True, "stat_calc_mode": "device"}, saved_data="full")
+        assert not found.device_statistics and "'host' where saved_data is 'full'" in caplog.text
+        device = {"enable": True, "stat_calc_mode": "device"}
+        found = made(e2e=device, saved_data="statistic", statistic_category=["max", "md5"])
+        assert found.device_statistics == "high" and found.columns == ["Max Value"]
+        assert "no 'md5'" in caplog.text
 
 
 def test_something_must_be_enabled():

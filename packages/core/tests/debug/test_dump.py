@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -509,16 +510,89 @@ def test_outputs_without_elements_are_left_out(tmp_path):
     assert not [p for p in dumped(tmp_path, net=Plain()) if p.name.startswith("Add") and ".output." in p.name]
 
 
-@pytest.mark.parametrize(
-    "field, value",
-    [("sample_mode", 1), ("stat_calc_mode", "device"), ("device_stat_precision_mode", "low")],
-)
-def test_a_field_that_nothing_follows_is_told_of(tmp_path, monkeypatch, field, value):
-    told = []
-    monkeypatch.setattr("mycelia.engine.base.ignored.tell", lambda *what: told.append(what))
-    common = {"path": str(tmp_path)}
-    for given in (value, {"sample_mode": 0, "stat_calc_mode": "host"}.get(field, "high")):
-        settings = {"common_dump_settings": common, "e2e_dump_settings": {"enable": True, field: given}}
-        with debug.dump(settings):
-            pass
-    assert [what[1] for what in told] == [f"e2e_dump_settings.{field}"]
+def synchronous(path, e2e, **common):
+    return {
+        "common_dump_settings": {"path": str(path), **common},
+        "e2e_dump_settings": {"enable": True, **e2e},
+    }
+
+
+def test_samples_are_the_first_elements_of_larger_tensors(tmp_path):
+    net = Net()
+    with debug.dump(synchronous(tmp_path, {"sample_mode": 1, "sample_num": 5}, saved_data="full")):
+        y = net(Tensor(X))
+    (path,) = tmp_path.rglob("Exp.*.output.0.*.npy")
+    assert np.array_equal(np.load(path), y.asnumpy().reshape(-1)[:5])
+    (bias,) = tmp_path.rglob("Parameter.*bias.*.npy")
+    assert np.load(bias).shape == net.trainable_params()[1].shape  # as small as it is
+    (table,) = tmp_path.rglob("statistic.csv")
+    row = next(r for r in csv.DictReader(table.open()) if r["Op Type"] == "Exp" and r["IO"] == "output")
+    assert row["Shape"] == "(5)" and float(row["Max Value"]) == pytest.approx(np.load(path).max())
+    dump = debug.DumpAnalyzer(tmp_path)
+    with pytest.raises(ValueError, match="samples of tensors"):
+        dump.rerun_operator(dump.select_nodes("ReLU-op0")[0], 0, [])
+
+
+@pytest.mark.parametrize("precision", ["high", "low"])
+def test_statistics_of_the_device_are_those_of_all_elements_in_its_precision(tmp_path, precision):
+    values = np.float16([300.0, -200.0, 1.5])
+    e2e = {"stat_calc_mode": "device", "device_stat_precision_mode": precision}
+    categories = ["max", "min", "avg", "l2norm"]
+    with debug.dump(synchronous(tmp_path, e2e, saved_data="statistic", statistic_category=categories)):
+        ms.jit(lambda x: ops.relu(x) / 0.0)(Tensor(values))
+    (table,) = tmp_path.rglob("statistic.csv")
+    rows = {(r["Op Type"], r["IO"]): r for r in csv.DictReader(table.open())}
+    read = rows["ReLU", "input"]
+    numbers = [float(read[c]) for c in ("Max Value", "Min Value", "Avg Value")]
+    assert numbers == pytest.approx([300, -200, 33.83], rel=1e-3)
+    norm = float(read["L2Norm Value"])  # 130,002 has no float16
+    assert norm == (pytest.approx(360.56, rel=1e-3) if precision == "high" else float("inf"))
+    made = rows["RealDiv", "output"]
+    assert np.isnan(float(made["Max Value"])) and not list(tmp_path.rglob("*Net/*/0/*.npy"))
+
+
+def test_names_of_the_kernels_that_no_operator_has_are_told_at_the_end(tmp_path, caplog):
+    kernels = ["ReLU", "Default/Nothing-op0", "Conv3D", "name-regex(.*fc9.*)"]
+    with caplog.at_level("WARNING", logger="mycelia"):
+        with debug.dump({"path": str(tmp_path), "dump_mode": 1, "kernels": kernels}):
+            Net()(Tensor(X))
+    assert "meets 'Default/Nothing-op0', 'Conv3D', 'name-regex(.*fc9.*)' in 'kernels'" in caplog.text
+
+
+class Twice(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Dense(4, 4), nn.Dense(4, 4)
+
+    def construct(self, x):
+        return ops.relu(self.second(self.first(x)))
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+def test_names_of_2_0_have_numbers_of_their_own_in_the_graph(tmp_path, mode):
+    net = Twice()
+    with (
+        ms.config.context(mode=mode),
+        debug.dump({"path": str(tmp_path), "naming": "2.0", "saved_data": "full"}),
+    ):
+        y = net(Tensor(np.ones((2, 4), np.float32)))
+    (rank,) = tmp_path.glob("rank_0")
+    names = sorted(p.name for p in rank.glob("Net/*/*/*.output.0.*.npy"))
+    assert [re.sub(r"\d{16}", "T", n) for n in names if n[0] in "DR"] == [
+        "Dense.Dense-op0.0.0.T.output.0.DefaultFormat.npy",
+        "Dense.Dense-op1.0.0.T.output.0.DefaultFormat.npy",
+        "ReLU.ReLU-op2.0.0.T.output.0.DefaultFormat.npy",
+    ]
+    assert any(n.startswith("Parameter.first.weight.0.0.") for n in names)
+    (order,) = rank.glob("execution_order/ms_execution_order_graph_*.csv")
+    full = ["Default/first-Dense/Dense-op0", "Default/second-Dense/Dense-op1", "Default/ReLU-op2"]
+    assert order.read_text().split()[1:] == full
+    dump = debug.DumpAnalyzer(tmp_path)
+    assert [n.name for n in dump.select_nodes("Dense-op")] == full[:2]
+    (second,) = dump.select_tensors("Dense-op1", slots=[0])
+    with ms.config.context(mode=mode):
+        assert np.array_equal(np.maximum(second.value(), 0), y.asnumpy())
+    made, read = dump.rerun_operator(second.node, second.iteration, [])[0]
+    assert np.array_equal(made, read)
+    (table,) = rank.rglob("statistic.csv")
+    assert {"first.weight", "Dense-op1"} <= {r["Op Name"] for r in csv.DictReader(table.open())}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mycelia.debug.dump.operator_files import read_operators
+from mycelia.debug.dump.operator_files import is_sampled, read_operators
 from mycelia.debug.isolated import rerun_isolated
 from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.slices import indices
@@ -65,7 +65,12 @@ def script_of_recorded(node: Node, iteration: int) -> str:
 
 
 def _recorded(node: Node, iteration: int) -> tuple[Operator, list[Tensor | None]]:
-    found = read_operators(node.analyzer.dump.ranks[node.rank], node.graph).get(node.name)
+    folder = node.analyzer.dump.ranks[node.rank]
+    if is_sampled(folder):
+        raise errors.value_error(
+            "dump", "it holds samples of tensors (sample_mode 1), with which no operator runs"
+        )
+    found = read_operators(folder, node.graph).get(node.name)
     if found is None:
         raise errors.value_error(
             "dump", f"it does not say how {node.name} ran: no operator, or a dump of another program"

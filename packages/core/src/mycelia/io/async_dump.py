@@ -30,7 +30,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +47,7 @@ VERSION = "1.0"
 PLAIN = "DefaultFormat"
 _NAME = re.compile(r"\w+\.[^.]+\.\d+(?:\.\d+)?\.\d+")
 _LENGTH = struct.Struct("<Q")
+_LONGEST_NAME = 255  # bytes that file systems take
 _LONGEST_HEADER = 1 << 28  # bytes; a header has some hundred
 
 
@@ -135,6 +136,16 @@ def write(folder: str | os.PathLike, record: DumpRecord) -> str:
     with atomic_write(path) as file:
         file.write(to_bytes(record))
     return path
+
+
+def arrays(record: DumpRecord) -> Iterator[tuple[str, np.ndarray]]:
+    """The tensors of `record`, row-major, bfloat16 as float32, each with the name of a file of its own:
+    ``NAME.{input|output}.{slot}.DefaultFormat.{dtype}.npy``.
+    """
+    for io, tensors in (("input", record.inputs), ("output", record.outputs)):
+        for slot, tensor in enumerate(tensors):
+            array = tensor.plain()
+            yield f"{record.file_name}.{io}.{slot}.{PLAIN}.{str(array.dtype).capitalize()}.npy", array
 
 
 def _number(value: int | memoryview) -> int:
@@ -233,8 +244,9 @@ def convert(
             plain = DumpTensor(tensor.dtype, tensor.data) if keep_layout else tensor
             array = plain.plain()
             shape = "_".join(map(str, array.shape))
-            name = f"{os.path.basename(path)}.{io}.{i}.{shape}.{array.dtype}.{kind}"
-            written.append(os.path.join(folder, name))
+            ending = f".{io}.{i}.{shape}.{array.dtype}.{kind}"
+            start = os.fsencode(os.path.basename(path))[: _LONGEST_NAME - len(ending)]
+            written.append(os.path.join(folder, start.decode(errors="ignore") + ending))
             with atomic_write(written[-1]) as file:
                 if kind == "npy":
                     np.save(file, array)

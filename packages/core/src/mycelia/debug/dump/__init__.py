@@ -33,6 +33,7 @@ def dump(settings: Mapping[str, Any] | str) -> Iterator[DumpObserver]:
     observer = _observer(found)
     with ExitStack() as stack:
         observing.watch(observer)
+        stack.callback(observer.tell_unmet)
         stack.callback(observing.unwatch, observer)
         if found.signal:
             before = _on_signal(observer)
@@ -102,6 +103,7 @@ def start(compiling: bool) -> None:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_Started.after_fork)
         observing.watch(_Started.observer)
+        atexit.register(_Started.observer.tell_unmet)
         if _Started.observer.config.signal:
             _on_signal(_Started.observer)
     if not compiling and wants_eager(_Started.observer.config) and _Started.calls is None:

@@ -122,7 +122,7 @@ class AsyncDumpObserver(DumpObserver):
             try:
                 if self.failure is None:
                     os.makedirs(folder, exist_ok=True)
-                    async_dump.write(folder, record)
+                    self.write(folder, record)
                     if overflow is not None:
                         files.write(os.path.join(folder, _debug_name(record)), [json.dumps(overflow)])
             except OSError as cause:
@@ -132,6 +132,14 @@ class AsyncDumpObserver(DumpObserver):
                 )
             finally:
                 self.waiting.task_done()
+
+    def write(self, folder: str, record: DumpRecord) -> None:
+        """One file for the task, or with `file_format` "npy" one for each tensor.  Errors: OSError."""
+        if self.config.file_format == "npy":
+            for name, array in async_dump.arrays(record):
+                files.write_array(folder, name, array)
+        else:
+            files.write_named(folder, record.file_name, [async_dump.to_bytes(record)])
 
 
 def _overflow_record(task: TaskInfo) -> dict[str, Any]:

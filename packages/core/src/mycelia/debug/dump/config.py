@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mycelia.engine.base import config, errors, ignored, log
+from mycelia.engine.base import config, errors, log
 
 DUMP_ALL, DUMP_KERNELS, DUMP_TARGETS = 0, 1, 2  # dump_mode
 BOTH, INPUTS, OUTPUTS = 0, 1, 2  # input_output
@@ -38,19 +38,24 @@ CATEGORIES = {
     "hash:md5": "MD5",
 }
 
+#: Those that a device computes.
+DEVICE_CATEGORIES = ("max", "min", "avg", "l2norm")
+
 
 class Kernels:
     """Which operators are dumped in mode 1: full names, types, or ``name-regex(EXPR)``."""
 
     def __init__(self, entries: list[str]) -> None:
         self.names: set[str] = set()
-        self.types: list[str] = []
-        self.patterns: list[re.Pattern] = []
+        self.types: dict[str, str] = {}  # in lower case -> the entry
+        self.patterns: dict[re.Pattern, str] = {}
         for entry in entries:
             expression = re.fullmatch(r"name-regex\((.*)\)", entry, re.DOTALL)
+            if entry.startswith("name-regex(") and expression is None:
+                raise _invalid("kernels", "names, types, or regular expressions as name-regex(EXPR)", entry)
             if expression:
                 try:
-                    self.patterns.append(re.compile(expression[1]))
+                    self.patterns[re.compile(expression[1])] = entry
                 except re.error as cause:
                     raise _invalid(
                         "kernels", f"regular expressions inside name-regex(): {cause}", entry
@@ -58,15 +63,21 @@ class Kernels:
             elif "/" in entry or re.search(r"-op\d+$", entry):
                 self.names.add(entry)
             else:
-                self.types.append(entry.lower())
-        self.unmet = set(self.names)  # names that no operator had so far
+                self.types[entry.lower()] = entry
+        self.unmet = dict.fromkeys(entries)  # entries that no operator met so far, in order
 
     def matches(self, kind: str, name: str) -> bool:
-        if name in self.names:
-            self.unmet.discard(name)
-            return True
-        lower = kind.lower()
-        return any(t in lower for t in self.types) or any(p.search(name) for p in self.patterns)
+        found = name if name in self.names else self._by_rule(kind.lower(), name)
+        if found is None:
+            return False
+        self.unmet.pop(found, None)
+        return True
+
+    def _by_rule(self, kind: str, name: str) -> str | None:
+        """The entry with a type or an expression that an operator meets."""
+        by_type = (entry for part, entry in self.types.items() if part in kind)
+        by_name = (entry for pattern, entry in self.patterns.items() if pattern.search(name))
+        return next(by_type, None) or next(by_name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,10 @@ class DumpConfig:
     `iterations`: ranges with both ends, in order and apart from each other, None for all. `last_steps`: N > 0
     keeps the last N steps in memory, `last_bytes` what of the last steps fits into so much of it; they are
     written on trouble only, an operator that raises or a value that is not finite; `conditions` likewise,
-    when one is hit. `signal`: a step is dumped after each such signal, and no other.
+    when one is hit. `signal`: a step is dumped after each such signal, and no other. `sample_num`: of larger
+    tensors the first so many elements, 0 all. `device_statistics`: computed by the device, in float32 with
+    "high", in the tensor's own type with "low"; "" by the host. `naming`: the version of MindSpore by whose
+    rule operators and files are called. `file_format`: of asynchronous dumps.
     """
 
     path: str
@@ -103,6 +117,10 @@ class DumpConfig:
     text: str = ""
     asynchronous: bool = False
     overflow_bits: int = 3  # of the device's status, by which an operator overflowed
+    sample_num: int = 0
+    device_statistics: str = ""
+    naming: str = "2.10"
+    file_format: str = "bin"
 
     def has_iteration(self, number: int) -> bool:
         if self.iterations is None:
@@ -161,9 +179,6 @@ def parse(content: Any, text: str = "") -> DumpConfig:
             "one of 'e2e_dump_settings' and 'async_dump_settings' must have 'enable': true, but none has",
         )
     _flag(e2e, "trans_flag", True, "e2e_dump_settings.trans_flag")
-    for name, (usual, missing) in _WITHOUT_EFFECT.items():
-        if e2e.get(name, usual) != usual:
-            ignored.tell("dump_config", f"e2e_dump_settings.{name}", e2e[name], missing)
     found = _common(common, text if text and "net_name" in common and "input_output" in common else "")
     if not found.text:  # MindInsight opens no dump that leaves these out
         said = {**common, "net_name": found.net_name, "input_output": found.input_output}
@@ -173,8 +188,42 @@ def parse(content: Any, text: str = "") -> DumpConfig:
         old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")
         if old and "op_debug_mode" not in common:  # the old rule: 1 AI core, 2 atomic, 3 both
             found = _replace(found, op_debug_mode=OVERFLOW, overflow_bits=old)
+        file_format = _choice(
+            asynchronous, "file_format", ("npy", "bin"), "bin", "async_dump_settings.file_format"
+        )
+        found = _replace(found, file_format=file_format)
+    return _synchronous(found, e2e)
+
+
+def _synchronous(found: DumpConfig, e2e: Mapping) -> DumpConfig:
+    """`found` with what `e2e_dump_settings` says of files and statistics."""
+    where = "e2e_dump_settings."
+    sampled = _choice(e2e, "sample_mode", (0, 1), 0, f"{where}sample_mode")
+    number = _count(e2e, "sample_num", 100, 1, f"{where}sample_num")
+    device = _choice(e2e, "stat_calc_mode", ("host", "device"), "host", f"{where}stat_calc_mode") == "device"
+    precision = _choice(
+        e2e, "device_stat_precision_mode", ("high", "low"), "high", f"{where}device_stat_precision_mode"
+    )
+    if sampled and found.op_debug_mode != CHECK_NOTHING:
+        _warn("sample_mode is 0 where op_debug_mode is %d: tensors are written whole", found.op_debug_mode)
+        sampled = 0
+    if device and found.saved_data != "statistic":
+        _warn(
+            "stat_calc_mode is 'host' where saved_data is %r, since tensors come to the host",
+            found.saved_data,
+        )
+        device = False
+    on_host = [c for c in found.categories if c not in DEVICE_CATEGORIES] if device else []
+    if on_host:
+        _warn(
+            "stat_calc_mode is 'device', which has no %s in statistic_category", ", ".join(map(repr, on_host))
+        )
     return _replace(
-        found, save_kernel_args=_flag(e2e, "save_kernel_args", False, "e2e_dump_settings.save_kernel_args")
+        found,
+        save_kernel_args=_flag(e2e, "save_kernel_args", False, f"{where}save_kernel_args"),
+        sample_num=number if sampled else 0,
+        device_statistics=precision if device else "",
+        categories=tuple(c for c in found.categories if c not in on_host),
     )
 
 
@@ -212,6 +261,7 @@ def _common(common: Mapping, text: str) -> DumpConfig:
         overflow_number=_count(common, "overflow_number"),
         initial_iteration=_count(common, "initial_iteration"),
         layout=_choice(common, "layout", ("npy", "bin"), "npy"),
+        naming=_choice(common, "naming", ("2.10", "2.0"), "2.10"),
         last_steps=_count(common, "last_steps"),
         last_bytes=_count(common, "last_bytes"),
         conditions=tuple(conditions),
@@ -232,10 +282,14 @@ def _section(content: Mapping, name: str, required: bool = False) -> Mapping:
     return found
 
 
+def _warn(text: str, *args: Any) -> None:
+    log.logger(__name__).warning(f"dump_config: {text}", *args)
+
+
 def _warn_unknown(given: Mapping, known: set[str], where: str) -> None:
     for name in given:
         if name not in known:
-            log.logger(__name__).warning("dump_config: the field '%s%s' is unknown and ignored", where, name)
+            _warn("the field '%s%s' is unknown and ignored", where, name)
 
 
 def _choice(given: Mapping, name: str, choices: tuple, default: Any, shown: str = "") -> Any:
@@ -252,10 +306,10 @@ def _flag(given: Mapping, name: str, default: bool, shown: str) -> bool:
     return value
 
 
-def _count(given: Mapping, name: str) -> int:
-    value = given.get(name, 0)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _invalid(name, "an integer from 0 on", value)
+def _count(given: Mapping, name: str, default: int = 0, least: int = 0, shown: str = "") -> int:
+    value = given.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise _invalid(shown or name, f"an integer from {least} on", value)
     return value
 
 
@@ -348,17 +402,11 @@ def wants_eager(found: DumpConfig) -> bool:
 
 _COMMON = {
     "after", "before", "conditions", "dump_mode", "eager", "initial_iteration", "input_output", "iteration",
-    "kernels", "last_bytes", "last_steps", "layout", "net_name", "op_debug_mode", "overflow_number", "path",
-    "saved_data", "signal", "statistic_category", "support_device",
+    "kernels", "last_bytes", "last_steps", "layout", "naming", "net_name", "op_debug_mode", "overflow_number",
+    "path", "saved_data", "signal", "statistic_category", "support_device",
 }  # fmt: skip
 _E2E = {
     "device_stat_precision_mode", "enable", "sample_mode", "sample_num", "save_kernel_args", "stat_calc_mode",
     "trans_flag",
 }  # fmt: skip
-#: Fields that nothing follows: the usual value, and what does not happen with another.
-_WITHOUT_EFFECT = {
-    "sample_mode": (0, "tensors are written whole, and statistics are of all elements"),
-    "stat_calc_mode": ("host", "statistics are taken where the dump finds the tensor"),
-    "device_stat_precision_mode": ("high", "statistics are taken in float64"),
-}
 _ASYNC = {"enable", "file_format", "op_debug_mode"}

@@ -61,6 +61,16 @@ def file_name(
     return f"{kind}.{op_name(full_name)}.0.0.{stamp}.{io}.{slot}.{layout}.{dtype}.npy"
 
 
+def short_op_name(full_name: str) -> str:
+    """The last part of a full name, as MindSpore 2.0 has it in file names; dots stay."""
+    return full_name.rpartition("/")[2]
+
+
+def short_file_name(kind: str, full_name: str, stamp: str, io: str, slot: int) -> str:
+    """``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}.npy`` of MindSpore 2.0."""
+    return f"{kind}.{short_op_name(full_name)}.0.0.{stamp}.{io}.{slot}.DefaultFormat.npy"
+
+
 def old_file_name(full_name: str, io: str, slot: int, shape: Iterable[int], dtype: str) -> str:
     """``{op name with / -> --}_{io}_{slot}_shape_{d0}_{d1}_..._{Dtype}_{Format}.bin``"""
     sizes = "_".join(map(str, shape))
@@ -95,8 +105,15 @@ def array_parts(array: np.ndarray, raw: bool = False) -> list[bytes | memoryview
 
 def write_array(folder: str, name: str, array: np.ndarray) -> None:
     """A .npy of its own in `folder`, which appears whole.  Errors: OSError."""
+    write_named(folder, name, array_parts(array))
+
+
+def write_named(folder: str, name: str, parts: Iterable[bytes | memoryview]) -> None:
+    """A file of these parts in `folder`, which appears whole; under a short name, and a row of the folder's
+    ``mapping.csv`` where that is too long.  Errors: OSError.
+    """
     short = fitting(name)
-    write(os.path.join(folder, short), array_parts(array))
+    write(os.path.join(folder, short), parts)
     if short != name:
         with open(os.path.join(folder, MAPPING), "a", encoding="utf-8", newline="") as file:
             csv.writer(file).writerow([short, name])

@@ -9,6 +9,7 @@ from mycelia.debug.dump import config as settings
 from mycelia.debug.dump import files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.kept import Kept
+from mycelia.debug.dump.naming import UniqueNumbers
 from mycelia.debug.dump.trouble import Trouble
 from mycelia.debug.dump.writer import PARAMETER, Group, Record, Step, Writer
 from mycelia.debug.statistics import is_finite
@@ -35,6 +36,7 @@ class DumpObserver(Observer):
         counted = found.last_steps or found.conditions
         self.kept = Kept(max(found.last_steps, found.before + 1) if counted else None, found.last_bytes)
         self.after = 0  # steps that are still written since there was trouble
+        self.numbers: dict[int, UniqueNumbers] = {}  # of graphs, where operators are named by them
 
     def move(self, found: DumpConfig) -> None:
         """From now on write what `found` says, elsewhere; what is kept in memory is forgotten."""
@@ -68,10 +70,26 @@ class DumpObserver(Observer):
             return bool(origin.dumped) or operator.type in origin.dumped_kinds
         return True
 
+    def tell_unmet(self) -> None:
+        """Warn of what stands in `kernels` and no operator met."""
+        unmet = self.config.kernels.unmet if self.config.dump_mode == settings.DUMP_KERNELS else ()
+        if unmet:
+            text = "dump_config: no operator of the iterations that were dumped meets %s in 'kernels'"
+            log.logger(__name__).warning(text, ", ".join(map(repr, unmet)))
+
     # ---- what is seen
 
+    def named(self, run: Run, operator: Operator | None = None) -> Any:
+        """What a run is of, or one of its operators, by the names that the dump gives."""
+        if self.config.naming != "2.0":
+            return run.of if operator is None else operator
+        numbers = self.numbers.get(run.of.number)
+        if numbers is None:
+            numbers = self.numbers[run.of.number] = UniqueNumbers(run.of)
+        return numbers.of if operator is None else numbers.of_operator(operator)
+
     def begin(self, run: Run) -> None:
-        run.notes[self] = Step(run.of, self.number(run))
+        run.notes[self] = Step(self.named(run), self.number(run))
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
             return
         for name, tensor, _ in run.named_arguments():
@@ -91,8 +109,9 @@ class DumpObserver(Observer):
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> None:
         step: Step = run.notes[self]
+        operator = self.named(run, operator)
         call = (operator, list(inputs), list(outputs)) if run.of.graph is None else None
-        records = []
+        records: list[Record] = []
         if self.is_written(operator, outputs):
             step.operators.append(operator)
             if self.config.input_output != settings.OUTPUTS:
@@ -115,6 +134,7 @@ class DumpObserver(Observer):
     def failed(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], error: BaseException
     ) -> None:
+        operator = self.named(run, operator)
         written = self.config.op_debug_mode == settings.EXCEPTION and self.is_chosen(operator)
         call = (operator, list(inputs), []) if run.of.graph is None else None
         self.take(
@@ -122,11 +142,13 @@ class DumpObserver(Observer):
             Group(list(self.records(operator.type, operator.name, "input", inputs)) if written else [], call),
         )
 
-    @staticmethod
-    def records(kind: str, name: str, io: str, tensors: Sequence[Tensor | None]) -> Iterator[Record]:
+    def records(self, kind: str, name: str, io: str, tensors: Sequence[Tensor | None]) -> Iterator[Record]:
+        sample = self.config.sample_num
         useless = config.get("dump_ignore_useless_output")
         for slot, tensor in enumerate(tensors):
             if tensor is not None and (tensor.size or not useless):
+                if sample and tensor.size > sample:
+                    tensor = tensor._detach().reshape(-1)[:sample]
                 yield Record(kind, name, files.CLOCK.stamp(), io, slot, tensor)
 
     def take(self, run: Run, group: Group) -> None:

@@ -78,6 +78,15 @@ def read_operators(rank_folder: Path, number: int) -> dict[str, RecordedOperator
         raise ValueError(f"{path} cannot be read: {cause!r}") from None
 
 
+def is_sampled(rank_folder: Path) -> bool:
+    """Whether a dump's configuration says that its tensors are samples; not if there is none to read."""
+    try:
+        told = json.loads((rank_folder / ".dump_metadata" / "data_dump.json").read_text(encoding="utf-8"))
+        return told["e2e_dump_settings"]["sample_mode"] == 1
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
 def _read(told: dict[str, Any]) -> RecordedOperator:
     return RecordedOperator(
         str(told["op"]), {str(name): from_json(value) for name, value in told["attrs"].items()},

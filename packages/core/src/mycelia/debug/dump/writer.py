@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mycelia.debug.device_statistics import device_statistics
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.step_folder import StepFolder
@@ -91,7 +92,8 @@ class Writer:
         folder = step.folder or self.make_folder(step)
         tensor = record.tensor
         content = tensor.data_ptr(), tensor.dtype, tensor.shape
-        array = None if content in folder.notes else array_of(tensor)
+        stays = content in folder.notes or self.config.device_statistics  # where the device has it
+        array = None if stays else array_of(tensor)
         if self.config.saved_data != "statistic":
             name = self.file_name(record)
             if array is None:
@@ -105,7 +107,13 @@ class Writer:
         tensor, dtype = record.tensor, files.dtype_name(record.tensor.dtype)
         if self.config.layout == "bin":
             return files.old_file_name(record.name, record.io, record.slot, tensor.shape, dtype)
+        if self.config.naming == "2.0":
+            return files.short_file_name(record.kind, record.name, record.stamp, record.io, record.slot)
         return files.file_name(record.kind, record.name, record.stamp, record.io, record.slot, dtype)
+
+    def op_name(self, full_name: str) -> str:
+        """As files and tables have it."""
+        return (files.short_op_name if self.config.naming == "2.0" else files.op_name)(full_name)
 
     def make_folder(self, step: Step) -> StepFolder:
         net, number = self.config.net_name, str(step.iteration)
@@ -123,14 +131,22 @@ class Writer:
         """A line of statistic.csv. `notes`: what is known of the content that waits; `array`: the content,
         where none waited.
         """
-        shape = ",".join(map(str, record.tensor.shape))
-        head = [record.kind, files.op_name(record.name), "0", "0", record.stamp, record.io, str(record.slot)]
+        head = [record.kind, self.op_name(record.name), "0", "0", record.stamp, record.io, str(record.slot)]
         if "cells" not in notes:
-            found = array_of(record.tensor) if array is None else array
-            numbers = statistics(record.tensor)
-            cells = [_cell(column, numbers, found) for column in self.columns]
-            notes["cells"] = [str(found.nbytes), record.tensor.dtype.name, f"({shape})", *cells]
+            notes["cells"] = self.cells(record.tensor, array)
         return head + notes["cells"]
+
+    def cells(self, tensor: Tensor, array: np.ndarray | None) -> list[str]:
+        """Size, dtype, shape and statistics of a tensor."""
+        shape = f"({','.join(map(str, tensor.shape))})"
+        if self.config.device_statistics:
+            found = device_statistics(tensor, self.config.device_statistics)
+            values = [f"{found[column]:.9g}" for column in self.columns]
+            return [str(tensor.nbytes), tensor.dtype.name, shape, *values]
+        host = array_of(tensor) if array is None else array
+        numbers = statistics(tensor)
+        cells = [_cell(column, numbers, host) for column in self.columns]
+        return [str(host.nbytes), tensor.dtype.name, shape, *cells]
 
     def finish(self, step: Step) -> None:
         """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
@@ -164,7 +180,7 @@ class Writer:
             folder.add_text("statistic.csv", text.getvalue())
         if self.config.save_kernel_args:
             for operator in step.operators:
-                name = f"{operator.type}.{files.op_name(operator.name)}.json"
+                name = f"{operator.type}.{self.op_name(operator.name)}.json"
                 folder.add_text(name, json.dumps(operator.attrs, default=str))
 
     def describe(self) -> None:
@@ -176,7 +192,7 @@ class Writer:
         from importlib.metadata import version
 
         os.makedirs(folder, exist_ok=True)
-        about = {"device_target": config.get("device_target"), "ms_version": "2.10.0"}
+        about = {"device_target": config.get("device_target"), "ms_version": f"{self.config.naming}.0"}
         about["mycelia_version"] = version("mycelia-core")
         files.write(os.path.join(folder, "data_dump.json"), [self.config.text])
         files.write(os.path.join(folder, "config.json"), [json.dumps(about)])
@@ -190,8 +206,9 @@ class Writer:
         os.makedirs(parent, exist_ok=True)
         folder = StepFolder(os.path.join(parent, "constants"))
         for number, tensor in enumerate(found):
-            dtype = files.dtype_name(tensor.dtype)
-            name = files.file_name(PARAMETER, f"data-{number}", files.CLOCK.stamp(), "output", 0, dtype)
+            name = self.file_name(
+                Record(PARAMETER, f"data-{number}", files.CLOCK.stamp(), "output", 0, tensor)
+            )
             folder.add_array(name, array_of(tensor), owner=tensor)
         folder.publish()
 
