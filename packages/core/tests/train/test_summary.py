@@ -228,7 +228,7 @@ def test_two_collectors_in_a_list_are_refused(tmp_path):
     net = nn.Dense(3, 1)
     model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params()))
     both = [SummaryCollector(str(tmp_path / name)) for name in "ab"]
-    batches = dataset.NumpySlicesDataset([np.ones((4, 3), "f4"), np.ones((4, 1), "f4")]).batch(2)
+    batches = dataset.NumpySlicesDataset((np.ones((4, 3), "f4"), np.ones((4, 1), "f4"))).batch(2)
     with pytest.raises(ValueError, match="more than one SummaryCollector"):
         model.train(1, batches, callbacks=both)
     model.train(1, batches, callbacks=both[:1])  # the refused ones hold nothing open

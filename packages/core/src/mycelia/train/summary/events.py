@@ -58,6 +58,7 @@ def begin_event_file(directory: str, prefix: str, suffix: str, seconds: int) -> 
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             seconds += 1
+            continue
         except OSError:
             return seconds
         if not os.path.exists(os.path.join(directory, event_file_name(prefix, "_lineage", seconds))):
