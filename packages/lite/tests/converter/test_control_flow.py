@@ -53,23 +53,6 @@ def test_branches_of_different_sizes_give_what_they_give(tmp_path):
         np.testing.assert_allclose(y, expected.sum(0, keepdims=True), atol=1e-5)
 
 
-def test_a_branch_of_another_rank_is_taken_for_granted_and_checked(tmp_path):
-    """As exporters write a squeeze of an axis that may have another size than 1."""
-    weights = {"one": np.array([1]), "i": np.array(1)}
-    then = graph([node("ReduceMax", "x", "t", axes=[1], keepdims=0)], {}, "t")
-    otherwise = graph([node("Identity", "x", "o")], {}, "o")
-    nodes = [
-        node("Shape", "x", "s"), node("Gather", "s i", "n"), node("Equal", "n one", "c"),
-        node("If", "c", "y0", then_branch=then, else_branch=otherwise), node("MatMul", "y0 w", "y"),
-    ]  # fmt: skip
-    inputs = {"x": ("float32", (3, None, 4)), "w": ("float32", (4, 2))}
-    run = converted(tmp_path, model(nodes, inputs, "y", weights))
-    w = np.ones((4, 2), np.float32)
-    np.testing.assert_allclose(run(X[:, None], w)[0], X @ w, atol=1e-5)
-    with pytest.raises(RuntimeError, match="does not hold for these inputs"):
-        run(np.stack((X, X), 1), w)
-
-
 def body(nodes, state, outputs, weights=None):
     inputs = {"i": ("int64", ()), "going": ("bool", ()), "v": ("float32", state)}
     return graph(nodes, inputs, outputs, weights)

@@ -29,6 +29,10 @@ class ConversionError(RuntimeError):
         return f"{self.args[0]} (code {int(self.code)})"
 
 
+class Misfit(ConversionError):
+    """A node that no engine could run: its inputs do not fit together, or an axis is not there."""
+
+
 class NotAvailable(ConversionError, NotImplementedError):
     """Something that MindSpore Lite has and this converter has not."""
 

@@ -30,6 +30,16 @@ def collected() -> Iterator[list[ConversionError]]:
         _found.reset(token)
 
 
+@contextlib.contextmanager
+def apart() -> Iterator[list[ConversionError]]:
+    """While obstacles are collected those met within are noted in a list of their own."""
+    if not are_collected():
+        yield []
+        return
+    with collected() as found:
+        yield found
+
+
 def are_collected() -> bool:
     return _found.get() is not None
 

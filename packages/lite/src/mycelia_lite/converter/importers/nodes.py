@@ -16,7 +16,7 @@ from mycelia.capture.trace import Trace, active, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.ir import Graph
 from mycelia_lite.converter import obstacles
-from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.errors import Code, ConversionError, Misfit
 from mycelia_lite.converter.source import NodePlace
 
 # What core raises for arguments that do not fit, and what attributes of wrong types lead to.
@@ -39,6 +39,9 @@ class NodeCall:
 
     def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
         return ConversionError(code, f"{self.unit} '{self.name}' ({self.kind}): {why}")
+
+    def misfit(self, why: str, code: Code = Code.NOT_SUPPORT) -> Misfit:
+        return Misfit(code, self.fail(why).args[0])
 
     def require_room(self, *sizes: int) -> None:
         """Errors: ConversionError if so many numbers of 64 bits are more than a constant may have here."""

@@ -54,6 +54,11 @@ def conditional(
                 regions.append(region)
     if len(regions) < 2:
         return [obstacles.UNKNOWN] * len(results)
+    return joined(call, condition, regions)
+
+
+def joined(call: NodeCall, condition: Any, regions: Sequence[Trace]) -> Sequence[Any]:
+    """The same of two branches that are traced."""
     first, second = (region.graph.output_types for region in regions)
     if len(first) != len(second):
         raise call.fail(f"its branches have {len(first)} and {len(second)} results")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mycelia.capture.trace import Trace
@@ -19,6 +20,7 @@ from mycelia_lite.converter.importers.onnx import (
     activations,
     arrays,
     attention,
+    branches,
     chance,
     control,
     elementwise,
@@ -51,7 +53,6 @@ TOPICS = (
 
 #: Versions from which operators are imported that were others before.
 _SINCE = {"Cast": 6, "GlobalLpPool": 2, "LpPool": 2, "Pad": 2, "Split": 2, "Tile": 6}
-_MOST_ASSUMED = 4  # nodes whose conditions are tried both ways
 _CONTROL = {"If": control.branch, "Loop": control.loop, "Scan": control.scan}  # operators that hold graphs
 
 
@@ -61,15 +62,23 @@ def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
     Errors: ConversionError if the file cannot be read, has operators, attributes or types that are not
     imported (all unknown operators in one error), or an input has no such name or dimensions.
     """
-    model = _Model(path)
-    first = None
-    while True:
-        try:
-            return model.source(input_shapes)
-        except ConversionError as error:
-            first = first or error
-            if not model.assume_otherwise():
-                raise first from None
+    return _Model(path).source(input_shapes)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where nodes stand: in a function with these attributes, within the nodes of `place`.
+
+    `ranks`: those that the file declares for results.
+    """
+
+    versions: Mapping[str, int]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    place: branches.Place = ()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+
+    def inside(self, call: Call) -> branches.Place:
+        return *self.place, tuple(call.outputs)
 
 
 class _Model:
@@ -81,22 +90,13 @@ class _Model:
         self.file = ModelFile(path)
         self.message = self.file.message
         self.versions = versions(path, self.message.opset_import)
-        self.assumed: dict[str, bool] = {}  # conditions of nodes, by name, that are taken for granted
+        self.choices = branches.Choices()
         self.nodes = Nodes(os.path.basename(path))
         self.narrow = small.Narrow()
         self.functions = {(_domain(f.domain), f.name): f for f in self.message.functions}
 
-    def assume_otherwise(self) -> bool:
-        """The next choice of what is taken for granted; False after the last of the first few nodes."""
-        for name in list(self.assumed)[:_MOST_ASSUMED]:
-            self.assumed[name] = not self.assumed[name]
-            if not self.assumed[name]:
-                return True
-        return False
-
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
         graph = self.message.graph
-        self.nodes.fixed, self.nodes.scales = "", []
         if graph.sparse_initializer:
             raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
         self._require_operators()
@@ -104,15 +104,22 @@ class _Model:
         inputs = [i for i in graph.input if i.name not in weights]
         types = self._input_types(inputs, input_shapes)
 
+        names = [i.name for i in inputs], [o.name for o in graph.output]
+
         def run(trace: Trace) -> list[Any]:
             environment = dict(weights)
             symbols: dict[str, Any] = {}
             for message, (dtype, shape, labels) in zip(inputs, types):
                 environment[message.name] = parameter(trace, message.name, dtype, shape, labels, symbols)
-            self.run(graph.node, environment, self.versions, trace)
+            ranks = {o.name: rank for o in graph.output if (rank := _declared_rank(o)) is not None}
+            try:
+                self.run(graph.node, environment, _Frame(self.versions, ranks=ranks), trace, names[1])
+            except branches.BranchesDiffer as differ:
+                raise differ.call.fail(
+                    f"{differ}, and so does what the model gives: give inputShape"
+                ) from None
             return [self._output(o.name, environment) for o in graph.output]
 
-        names = [i.name for i in inputs], [o.name for o in graph.output]
         size = sum(w.nbytes for w in weights.values() if w is not obstacles.UNKNOWN)
         made = captured(run, size)
         return Source(made, *names, FmkType.ONNX, fixed=self.nodes.fixed, scales=self.nodes.scales)
@@ -195,24 +202,33 @@ class _Model:
 
     # ---- running
 
-    def run(self, nodes: Sequence[Any], environment: Any, versions: Mapping[str, int], trace: Trace) -> None:
-        """Adds the outputs of nodes, which stand in order, to `environment`."""
-        for node in nodes:
-            self._node(node, environment, versions, {}, trace)
-
-    def _node(
-        self, node: Any, environment: Any, versions: Mapping[str, int], outer: Mapping[str, Any], trace: Trace
+    def run(
+        self, nodes: Sequence[Any], environment: Any, frame: _Frame, trace: Trace, outputs: Sequence[str]
     ) -> None:
-        """One node; `outer` has the attributes of the call whose function it stands in."""
+        """Adds `outputs` to `environment`, which nodes, which stand in order, compute."""
+        differ, behind = branches.leave(
+            nodes, trace, lambda node: self._node(node, environment, frame, trace)
+        )
+        if differ is None:
+            return
+        wanted = [name for name in outputs if name not in environment]
+
+        def run(inner: Any, region: Trace) -> None:
+            self.run(behind, inner, frame, region, wanted)
+
+        branches.both_ways(differ, trace, self.choices, self.nodes, environment, wanted, frame.ranks, run)
+
+    def _node(self, node: Any, environment: Any, frame: _Frame, trace: Trace) -> None:
         attributes = {}
         for message in node.attribute:
             if message.ref_attr_name:
-                if message.ref_attr_name in outer:
-                    attributes[message.name] = outer[message.ref_attr_name]
+                if message.ref_attr_name in frame.attributes:
+                    attributes[message.name] = frame.attributes[message.ref_attr_name]
             else:
                 attributes[message.name] = self._typed(message.t, attribute_of(message, self.folder))
         kind = f"{node.domain}.{node.op_type}" if _domain(node.domain) else node.op_type
-        call = Call(kind, node.name or _label(node), versions.get("", 0), attributes, list(node.output))
+        version = frame.versions.get("", 0)
+        call = Call(kind, node.name or _label(node), version, attributes, list(node.output))
         inputs = []
         for name in node.input:
             if name and name not in environment:
@@ -222,9 +238,9 @@ class _Model:
 
         def compute() -> Sequence[Any]:
             if function is not None:
-                return self._function(function, call, inputs, trace)
+                return self._function(function, call, inputs, frame, trace)
             if kind in _CONTROL:
-                return self._control(call, inputs, environment, versions, outer, trace)
+                return self._control(call, inputs, environment, frame, trace)
             found = _results(call, inputs)
             self.narrow.follow(call, inputs, found)
             return found
@@ -235,35 +251,41 @@ class _Model:
             if name:
                 environment[name] = value
 
-    def _function(self, function: Any, call: Call, inputs: Sequence[Any], trace: Trace) -> list[Any]:
+    def _function(
+        self, function: Any, call: Call, inputs: Sequence[Any], frame: _Frame, trace: Trace
+    ) -> list[Any]:
         """A call of a function of the file: its nodes run on the inputs."""
         inner = dict(zip(function.input, (*inputs, *[None] * len(function.input))))
         environment = {name: value for name, value in inner.items() if value is not None}
         absent = {name for name, value in inner.items() if value is None}
         attributes = {a.name: attribute_of(a, self.folder) for a in function.attribute_proto}
         attributes |= call.attributes
-        found = versions(self.path, function.opset_import)
-        for node in function.node:
-            if absent.intersection(node.input):
-                node = _without(node, absent)
-            self._node(node, environment, found, attributes, trace)
-        return [environment[name] for name in function.output[: len(call.outputs)]]
+        within = _Frame(versions(self.path, function.opset_import), attributes, frame.inside(call))
+        nodes = [_without(n, absent) if absent.intersection(n.input) else n for n in function.node]
+        outputs = function.output[: len(call.outputs)]
+        self.run(nodes, environment, within, trace, outputs)
+        return [environment[name] for name in outputs]
 
     def _control(
-        self, call: Call, inputs: Sequence[Any], environment: Any, versions: Any, outer: Any, trace: Trace
+        self, call: Call, inputs: Sequence[Any], environment: Any, frame: _Frame, trace: Trace
     ) -> Sequence[Any]:
         """A node whose attributes are graphs: these see the values around them."""
+        within = _Frame(frame.versions, frame.attributes, frame.inside(call))
 
-        def run(nodes: Sequence[Any], inner: Any, region: Trace) -> None:
-            for node in nodes:
-                self._node(node, inner, versions, outer, region)
+        def run(nodes: Sequence[Any], inner: Any, region: Trace, outputs: Sequence[str]) -> None:
+            self.run(nodes, inner, within, region, outputs)
 
         for graph in call.attributes.values():
             for output in getattr(graph, "output", ()):
                 if output.type.tensor_type.elem_type in small.KINDS:
                     raise call.fail(f"the result '{output.name}' of a graph is of float8 or below 8 bits")
-        around = control.Surroundings(environment, trace, self.folder, run, self.assumed)
-        return _CONTROL[call.kind](call, inputs, around)
+        around = control.Surroundings(environment, trace, self.folder, run, within.place, self.choices)
+        try:
+            return _CONTROL[call.kind](call, inputs, around)
+        except branches.BranchesDiffer as differ:
+            if call.kind == "If":
+                raise
+            raise call.fail(f"node '{differ.call.name}' (If) in its body: {differ}") from None
 
 
 def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
@@ -289,6 +311,11 @@ def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
 
 def _domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
+
+
+def _declared_rank(output: Any) -> int | None:
+    tensor = output.type.tensor_type
+    return len(tensor.shape.dim) if tensor.HasField("shape") else None
 
 
 def _label(node: Any) -> str:

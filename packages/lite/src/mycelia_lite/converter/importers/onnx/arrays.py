@@ -114,7 +114,9 @@ def _reshape(call, x, shape=None):
     given, text = shape_of(x), tuple(wanted)
     if not call.get("allowzero", 0):
         if any(is_number(n) and n == 0 and i >= len(given) for i, n in enumerate(wanted)):
-            raise call.fail(f"shape {wanted} keeps a size that the input of {len(given)} axes does not have")
+            raise call.misfit(
+                f"shape {wanted} keeps a size that the input of {len(given)} axes does not have"
+            )
         wanted = [given[i] if is_number(n) and n == 0 else n for i, n in enumerate(wanted)]
     elif any(is_number(n) and n == 0 for n in wanted):
         if -1 in wanted:
@@ -188,7 +190,7 @@ def _squeeze(call, x, axes=None):
         axes = [axis for axis, n in enumerate(known_shape(call, x)) if n == 1]
     dropped = {positive_axis(call, axis, x.ndim) for axis in axes}
     if any(is_number(shape[axis]) and shape[axis] != 1 for axis in dropped):
-        raise call.fail(f"axes {sorted(dropped)} of sizes {list(shape)} are dropped, but not all are 1")
+        raise call.misfit(f"axes {sorted(dropped)} of sizes {list(shape)} are dropped, but not all are 1")
     if not all(is_number(shape[axis]) for axis in dropped):  # which the model relies on to be 1
         return ops.reshape(x, tuple(n for axis, n in enumerate(shape) if axis not in dropped))
     return ops.squeeze(x, tuple(sorted(dropped))) if dropped else x
@@ -204,7 +206,7 @@ def _unsqueeze(call, x, axes=None):
     rank = x.ndim + len(axes)
     new = {positive_axis(call, axis, rank) for axis in axes}
     if len(new) != len(axes):
-        raise call.fail(f"axes {axes} name one twice")
+        raise call.misfit(f"axes {axes} name one twice")
     for axis in sorted(new):
         x = ops.expand_dims(x, axis)
     return x
@@ -234,10 +236,10 @@ def _split(call, x, split=None):
     if sizes is None:
         each = -(-n // count)
         if call.version < 18 and n % count:
-            raise call.fail(f"{n} elements do not split into {count} equal parts")
+            raise call.misfit(f"{n} elements do not split into {count} equal parts")
         sizes = [min(each, max(n - each * i, 0)) for i in range(count)]
     if sum(sizes) != n or min(sizes) < 0:
-        raise call.fail(f"parts of {sizes} elements of an axis of {n}")
+        raise call.misfit(f"parts of {sizes} elements of an axis of {n}")
     ends = np.cumsum(sizes).tolist()
     return [_part(x, axis, slice(end - size, end)) for size, end in zip(sizes, ends)]
 
@@ -279,7 +281,7 @@ def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
     axes = list(range(len(starts))) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
-        raise call.fail(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit")
+        raise call.misfit(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit")
     shape = shape_of(x)
     begin, stride, size = [0] * x.ndim, [1] * x.ndim, list(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps):
@@ -347,7 +349,7 @@ def _pad(call, x, pads=None, value=None, axes=None):
         fill = 0 if value is None else need_known(call, value, "constant_value").reshape(()).item()
     axes = range(x.ndim) if axes is None else integers(call, axes, "axes")
     if len(pads) != 2 * len(axes):
-        raise call.fail(f"pads {pads} for {len(axes)} axes")
+        raise call.misfit(f"pads {pads} for {len(axes)} axes")
     begin, end = [0] * x.ndim, [0] * x.ndim
     for axis, before, after in zip(axes, pads, pads[len(axes) :]):
         axis = positive_axis(call, axis, x.ndim)
@@ -443,7 +445,7 @@ def _tile(call, x, repeats):
         return run_time.tile(call, x, repeats)
     counts = tuple(integers(call, repeats, "repeats"))
     if len(counts) != x.ndim:
-        raise call.fail(f"repeats {list(counts)} for {x.ndim} axes")
+        raise call.misfit(f"repeats {list(counts)} for {x.ndim} axes")
     return ops.tile(x, counts)
 
 

@@ -207,7 +207,7 @@ def scalar(number: Any, like: Any) -> ms.Tensor:
 def positive_axis(call: Call, axis: int, rank: int, name: str = "axis") -> int:
     """An axis counted from the front. Errors: ConversionError if there is none."""
     if not -rank <= axis < rank:
-        raise call.fail(f"{name} {axis} does not exist: the input has {rank} axes", Code.INVALID_OP_ATTR)
+        raise call.misfit(f"{name} {axis} does not exist: the input has {rank} axes", Code.INVALID_OP_ATTR)
     return axis % rank
 
 

@@ -15,6 +15,7 @@ from mycelia.capture.trace import Trace
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.importers import regions
 from mycelia_lite.converter.importers.onnx import sequences
+from mycelia_lite.converter.importers.onnx.branches import BranchesDiffer, Choices, Place
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     TensorList,
@@ -27,27 +28,28 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.file import tensor_of
-from mycelia_lite.converter.runtime_op import at_run_time
 
 _ENDLESS = np.iinfo(np.int64).max
 
 
 @dataclass
 class Surroundings:
-    """Where a node with graphs stands. `run`: ``(nodes, environment, trace)`` imports nodes."""
+    """Where a node with graphs stands. `run`: ``(nodes, environment, trace, outputs)`` imports nodes."""
 
     environment: Mapping[str, Any]
     trace: Trace
     folder: str
-    run: Callable[[Sequence[Any], Any, Trace], None]
-    assumed: dict[str, bool]  # conditions, by the node's name, that are taken for granted
+    run: Callable[[Sequence[Any], Any, Trace, Sequence[str]], None]
+    place: Place
+    choices: Choices
 
     def inside(self, graph: Any, trace: Trace, inputs: Mapping[str, Any]) -> list[Any]:
         """The outputs of a graph whose nodes run in `trace`."""
         weights = {t.name: tensor_of(t, self.folder) for t in graph.initializer}
         inner = ChainMap({**weights, **inputs}, self.environment)
-        self.run(graph.node, inner, trace)
-        return [inner[o.name] for o in graph.output]
+        outputs = [o.name for o in graph.output]
+        self.run(graph.node, inner, trace, outputs)
+        return [inner[name] for name in outputs]
 
 
 def branch(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
@@ -57,27 +59,18 @@ def branch(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[
     if known(condition) is not None:
         return around.inside(graphs[0 if known(condition).all() else 1], around.trace, {})
 
+    choice = around.choices.of(around.place)
+    if choice is not None:
+        values = around.inside(graphs[0 if choice.taken else 1], around.trace, {})
+        return values if obstacles.hide(values) else choice.required(condition, map(as_tensor, values))
+
     def results(graph: Any) -> Callable:
         return lambda region: [as_tensor(v) for v in around.inside(graph, region, {})]
 
     try:
         return regions.conditional(call, around.trace, condition, *map(results, graphs))
-    except regions.OtherRank:
-        return _assumed(call, condition, graphs, around)
-
-
-def _assumed(call: Call, condition: Any, graphs: Sequence[Any], around: Surroundings) -> Sequence[Any]:
-    """The results of one branch, if those of the other have another number of dimensions.
-
-    What follows is made for one of them, most often the first. Runs where the condition is otherwise fail.
-    """
-    taken = around.assumed.setdefault(call.name, True)
-    expected = ops.equal(condition, ms.Tensor(taken))
-    values = [as_tensor(v) for v in around.inside(graphs[0 if taken else 1], around.trace, {})]
-    return [
-        at_run_time("Custom", (x, expected), [(x.dtype, regions.plain(shape_of(x)))], type="require")
-        for x in values
-    ]
+    except (regions.OtherRank, BranchesDiffer) as differ:
+        raise BranchesDiffer(call, str(differ), around.place, around.trace, condition) from None
 
 
 def loop(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[Any]:

@@ -42,7 +42,7 @@ def _aligned(call: Call, a: Any, b: Any) -> Any:
     axis = call.get("axis")
     if not call.get("broadcast", 0):
         if a.ndim != b.ndim:
-            raise call.fail(f"operands of {a.ndim} and {b.ndim} axes without the attribute 'broadcast'")
+            raise call.misfit(f"operands of {a.ndim} and {b.ndim} axes without the attribute 'broadcast'")
         return b
     if axis is None:
         return b

@@ -32,7 +32,7 @@ def _from_front(call: Call, indices: Any, n: Any) -> Any:
     if numbers is None or numbers.size == 0 or type(n) is not int:
         return indices  # the kernels count negative ones from the back, and refuse what is out of range
     if numbers.min() < -n or numbers.max() >= n:
-        raise call.fail(f"indices from {numbers.min()} to {numbers.max()} into an axis of {n}")
+        raise call.misfit(f"indices from {numbers.min()} to {numbers.max()} into an axis of {n}")
     if (numbers >= 0).all():
         return indices
     call.fixed = True
@@ -56,7 +56,7 @@ def _tuples(call: Call, shape: tuple, indices: Any) -> Any:
     numbers = known(indices)
     if numbers is not None and all(map(is_number, shape)):
         if numbers.size and ((numbers >= shape) | (numbers < np.negative(shape))).any():
-            raise call.fail(f"indices {numbers.min()} to {numbers.max()} into axes of {list(shape)}")
+            raise call.misfit(f"indices {numbers.min()} to {numbers.max()} into axes of {list(shape)}")
         call.fixed = bool((numbers < 0).any())
         return ms.Tensor(np.where(numbers < 0, numbers + np.asarray(shape), numbers).astype(numbers.dtype))
     return indices
@@ -68,7 +68,7 @@ def _gather_nd(call, x, indices):
     sizes, last = shape_of(x), len(shape_of(indices)) - 1
     depth = known_shape(call, indices, (last,))[last]
     if batch + depth > len(sizes):
-        raise call.fail(f"indices of {depth} entries into {len(sizes)} axes, {batch} of the batch")
+        raise call.misfit(f"indices of {depth} entries into {len(sizes)} axes, {batch} of the batch")
     indices = _tuples(call, sizes[batch : batch + depth], indices)
     if batch:
         call.fixed = True
@@ -174,7 +174,7 @@ def _top_k(call, x, k=None):
         return run_time.top_k(call, x, k if data else ms.Tensor([count]), axis, largest)
     n = known_shape(call, x, (axis,))[axis]
     if not 0 < count <= n:
-        raise call.fail(f"{count} of {n} elements")
+        raise call.misfit(f"{count} of {n} elements")
     values, places = ops.topk(x, count, axis, largest, True)
     return values, cast(places, ms.int64)
 

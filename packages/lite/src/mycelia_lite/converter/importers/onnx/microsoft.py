@@ -132,7 +132,7 @@ def _quantized_unary(call, x, x_scale, x_zero, y_scale, y_zero=None):
 def _quantized_gemm(call, a, a_scale, a_zero, b, b_scale, b_zero, c=None, y_scale=None, y_zero=None):
     """alpha (a b + c), c in steps of the product; without a scale of the result numbers."""
     if a.ndim != 2 or b.ndim != 2:
-        raise call.fail(f"a and b must have 2 axes, but have {a.ndim} and {b.ndim}")
+        raise call.misfit(f"a and b must have 2 axes, but have {a.ndim} and {b.ndim}")
     turned = call.get("transA", 0), call.get("transB", 0)
     if turned[1] and len(shape_of(b_zero)) == 1 and shape_of(b_zero) != (1,):
         b = ops.sub(cast(b, ms.int32), ops.expand_dims(cast(b_zero, ms.int32), 1))

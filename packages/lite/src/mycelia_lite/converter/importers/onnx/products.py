@@ -30,7 +30,7 @@ def _gemm(call, a, b, c=None):
     if call.version < 7 and c is not None and not call.get("broadcast", 0) and c.ndim != 2:
         raise call.fail("c does not have the shape of the result and the attribute 'broadcast' is not set")
     if a.ndim != 2 or b.ndim != 2:
-        raise call.fail(f"a and b must have 2 axes, but have {a.ndim} and {b.ndim}")
+        raise call.misfit(f"a and b must have 2 axes, but have {a.ndim} and {b.ndim}")
     columns = shape_of(b)[0 if turned[1] else 1]
     if turned == (False, True) and alpha == beta == 1 and c is not None and shape_of(c) == (columns,):
         return ops.dense(a, b, c)

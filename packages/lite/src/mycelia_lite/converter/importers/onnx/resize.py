@@ -95,7 +95,7 @@ def _upsample(call, x, scales=None):
 def _by_scales(call: Call, x: Any, factors: list[float], kind: str) -> Any:
     """The resize of the first versions: places are those of the top left corners."""
     if len(factors) != x.ndim:
-        raise call.fail(f"scales {factors} for {x.ndim} axes")
+        raise call.misfit(f"scales {factors} for {x.ndim} axes")
     changing = [i for i, f in enumerate(factors) if f != 1]
     if kind == "nearest" and _repeats(x, changing, factors, "asymmetric", "floor"):
         return _repeated(x, {axis: round(factors[axis]) for axis in changing})
@@ -201,10 +201,10 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
     scales, sizes = _one_of(call, scales, sizes)
     crop = [0.0] * len(axes) + [1.0] * len(axes) if roi is None else _numbers(call, roi, "roi")
     if len(crop) != 2 * len(axes):
-        raise call.fail(f"roi has {len(crop)} numbers for {len(axes)} axes")
+        raise call.misfit(f"roi has {len(crop)} numbers for {len(axes)} axes")
     given = _numbers(call, scales, "scales") if sizes is None else integers(call, sizes, "sizes")
     if len(given) != len(axes):
-        raise call.fail(f"{len(given)} scales or sizes for {len(axes)} axes")
+        raise call.misfit(f"{len(given)} scales or sizes for {len(axes)} axes")
     before = shape_of(x)
     changing = [
         axis for axis, g in zip(axes, given) if not (g == 1 if sizes is None else same_size(g, before[axis]))

@@ -44,7 +44,7 @@ def resized(
     kernel = _linear if kind == "linear" else lambda t: _cubic(t, call.get("cubic_coeff_a", -0.75))
     given = ops.reshape(cast(as_tensor(scales if sizes is None else sizes), ms.float64), (-1,))
     if not same_size(shape_of(given)[0], len(axes)):
-        raise call.fail(f"scales or sizes for {len(axes)} axes must be as many numbers")
+        raise call.misfit(f"scales or sizes for {len(axes)} axes must be as many numbers")
     lengths = [cast(ops.gather(run_time.sizes(x), ms.Tensor(axis), 0), ms.float64) for axis in axes]
     factors = [given[i] if sizes is None else ops.div(given[i], n) for i, n in enumerate(lengths)]
     if sizes is not None and policy != "stretch":

@@ -166,7 +166,7 @@ def reduced(call: Call, x: Any, axes: Any, keep: bool) -> Any:
     none = call.get("noop_with_empty_axes", 0)
     rank = x.ndim if keep or not count and none else x.ndim - count if count else 0
     if rank < 0:
-        raise call.fail(f"{count} axes of {x.ndim}")
+        raise call.misfit(f"{count} axes of {x.ndim}")
     exact = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceSumSquare")
     inner = x if call.kind in exact or x.dtype.is_floating else cast(x, ms.float64)
     y = custom(
@@ -215,7 +215,7 @@ def pad(call: Call, x: Any, pads: Any, value: Any, axes: Any, mode: str) -> Any:
     """Padding by numbers, or with a number, that are data."""
     pads, count = vector(call, pads, "pads")
     if count % 2 or (axes is None and count != 2 * x.ndim):
-        raise call.fail(f"{count} pads do not fit its {x.ndim} axes")
+        raise call.misfit(f"{count} pads do not fit its {x.ndim} axes")
     value = value if mode == "constant" else None
     more = [as_tensor(v) for v in (value, axes) if v is not None]
     given = [int(v is not None) for v in (value, axes)]

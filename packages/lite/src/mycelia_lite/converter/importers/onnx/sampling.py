@@ -35,8 +35,10 @@ def _grid_sample(call, x, grid):
     paddings = ("zeros", "border", "reflection")
     padding = paddings.index(call.choice("padding_mode", "zeros", paddings))
     corners = call.choice("align_corners", 0, (0, 1))
-    if x.ndim != grid.ndim or not 3 <= x.ndim <= 5:
-        raise call.fail(f"images of {x.ndim} axes and a grid of {grid.ndim}")
+    if x.ndim != grid.ndim:
+        raise call.misfit(f"images of {x.ndim} axes and a grid of {grid.ndim}")
+    if not 3 <= x.ndim <= 5:
+        raise call.fail(f"images of {x.ndim} axes, 3 to 5 are imported")
     shape = (*shape_of(x)[:2], *shape_of(grid)[1:-1])
     attributes = dict(mode=mode, padding=padding, corners=corners)
     return custom("grid_sample", [x, cast(grid, x.dtype)], [(x.dtype, shape)], **attributes)

@@ -193,11 +193,11 @@ def _split(call, x, split=None):
     if split is None or not split.ndim:
         each = 1 if split is None else sizes[0]
         if each < 1:
-            raise call.fail(f"parts of {each} elements")
+            raise call.misfit(f"parts of {each} elements")
         call.fixed = known(x) is None
         sizes = [min(each, n - at) for at in range(0, n, each)]
     if sum(sizes) != n or any(size < 0 for size in sizes):
-        raise call.fail(f"parts of {sizes} elements of an axis of {n}")
+        raise call.misfit(f"parts of {sizes} elements of an axis of {n}")
     parts = []
     for begin, size in zip(np.cumsum([0, *sizes]).tolist(), sizes):
         part = x[(slice(None),) * axis + (slice(begin, begin + size),)]

@@ -89,7 +89,7 @@ def _gather(call, x, indices):
     if isinstance(indices, np.ndarray) and not all(map(is_number, indices.flat)):
         return None
     if places.size and not (-x.shape[axis] <= places.min() and places.max() < x.shape[axis]):
-        raise call.fail(f"indices {places.tolist()} do not lie in an axis of {x.shape[axis]}")
+        raise call.misfit(f"indices {places.tolist()} do not lie in an axis of {x.shape[axis]}")
     return np.take(x, places, axis)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
+from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
@@ -37,13 +38,16 @@ def _ints(call: Call, name: str, rank: int, default: int) -> tuple[int, ...]:
     """An attribute with one entry for each spatial dimension (`rank`)."""
     values = tuple(call.get(name) or (default,) * rank)
     if len(values) != rank:
-        raise call.attribute(name, f"there are {rank} spatial dimensions")
+        why = f"attribute '{name}' is {list(values)}, but there are {rank} spatial dimensions"
+        raise call.misfit(why, Code.INVALID_OP_ATTR)
     return values
 
 
 def _spatial(call: Call, x: Any) -> int:
     rank = x.ndim - 2
-    if not 1 <= rank <= 3:
+    if rank < 1:
+        raise call.misfit(f"an input of {x.ndim} axes has no spatial dimensions")
+    if rank > 3:
         raise call.fail(f"an input of {x.ndim} axes: 1 to 3 spatial dimensions can be imported")
     return rank
 
@@ -303,7 +307,7 @@ def _global_max_pool(call, x):
 def _blocks(call: Call, x: Any) -> tuple[int, tuple[int, ...]]:
     size = call.need("blocksize")
     if x.ndim != 4:
-        raise call.fail(f"an input of {x.ndim} axes, 4 are needed")
+        raise call.misfit(f"an input of {x.ndim} axes, 4 are needed")
     return size, known_shape(call, x, (1,))
 
 
