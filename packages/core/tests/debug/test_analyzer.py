@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 
 import numpy as np
@@ -43,7 +44,8 @@ def test_nodes_are_found_by_name_and_by_line(folder):
     assert [n.kind for n in dump.select_nodes("default/", case_sensitive=False)] == ["Dense", "ReLU", "Log"]
     assert [n.name for n in dump.select_nodes(r"op\d$", use_regex=True)][-1] == "Default/Log-op0"
     assert len(dump.select_nodes("ops.log(ops.relu", select_by="code_stack")) == 3
-    assert dump.select_nodes("Default/", ranks=[1]) == []
+    with pytest.raises(ValueError, match=r"ranks must be of \[0\]"):
+        dump.select_nodes("Default/", ranks=[1])
     with pytest.raises(ValueError, match="select_by"):
         dump.select_nodes("x", select_by="line")
     with pytest.raises(ValueError, match="regular expression"):
@@ -99,10 +101,67 @@ def test_unchanged_weights_need_the_step_before(folder):
 
 def test_statistics_are_summed_up(folder, tmp_path):
     dump = debug.DumpAnalyzer(folder)
-    rows = dump.select_tensor_statistics(iterations=[1])
-    assert {r["op_type"] for r in rows} == {"Parameter", "Dense", "ReLU", "Log"}
-    text = dump.summary_statistics(rows, overflow_value=2.0, out_path=tmp_path).read_text()
-    assert "beyond 2" in text.splitlines()[0] and len(text.splitlines()) == len(rows) + 1
+    statistics = dump.select_tensor_statistics(iterations=1, ranks=0)
+    assert list(statistics) == [0] and list(statistics[0]) == [1]
+    by_name = statistics[0][1]
+    assert {row["Op Type"] for (row,) in by_name.values()} == {"Parameter", "Dense", "ReLU", "Log"}
+    (row,) = by_name["Default_Log-op0:output:0"]
+    assert row["Negative Inf Count"] == 6 and row["Slot"] == 0 and row["Count"] == 6
+    path = dump.summary_statistics(statistics, overflow_value=2.0, out_path=tmp_path / "new")
+    lines = {line["tensor_name"]: line for line in csv.DictReader(path.open())}
+    assert len(lines) == len(by_name)
+    log = lines["Default_Log-op0:output:0"]
+    assert [log[c] for c in ("inf_number", "nan_number", "none_overflow_number")] == ["1", "0", "0"]
+    everything = dump.summary_statistics(dump.select_tensor_statistics(), out_path=tmp_path)
+    lines = {line["tensor_name"]: line for line in csv.DictReader(everything.open())}
+    assert lines["Default_Log-op0:output:0"]["total_iterations"] == "2"
+
+
+def test_numbers_may_be_one_or_several_and_must_be_there(folder):
+    dump = debug.DumpAnalyzer(folder)
+    (tensor,) = dump.select_tensors("Log-op0", iterations=1, ranks=0, slots=0)
+    assert tensor.iteration == 1 and dump.get_iterations(ranks=0) == [0, 1]
+    assert tensor.node.get_output_tensors(slots=[0], iterations={1})[0].iteration == 1
+    for wrong in ({"iterations": 9}, {"ranks": [0, 3]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            dump.select_tensors("Log", **wrong)
+    with pytest.raises(TypeError, match="slots must be ints"):
+        dump.select_tensors("Log", slots=["0"])
+    with pytest.raises(TypeError, match="query_string"):
+        dump.select_nodes(5)
+    with pytest.raises(TypeError, match="condition must be"):
+        debug.Watchpoint([tensor], "tensor_overflow")
+    with pytest.raises(TypeError, match="tensors must be"):
+        debug.Watchpoint(["Log"], debug.TensorOverflowCondition())
+
+
+def test_what_scripts_for_mindinsight_read_is_there(folder, tmp_path, monkeypatch):
+    dump = debug.DumpAnalyzer(folder)
+    (tensor,) = dump.select_tensors("Dense-op0", iterations=[0])
+    line = tensor.node.stack[0]
+    assert line["file_path"].endswith("test_analyzer.py") and line["line_no"] == line.line
+    assert line["code_line"] == line.code and tensor.node.graph_name == f"kernel_graph_{tensor.node.graph}"
+    wanted = debug.TensorTooLargeCondition(abs_mean_gt=0.0)
+    assert (wanted.name, wanted.param_dict) == ("tensor_too_large", {"abs_mean_gt": 0.0})
+    (hit,) = dump.check_watchpoints([debug.Watchpoint([tensor], wanted)])
+    told = str(hit).splitlines()
+    assert told[0] == "Watchpoint TensorTooLarge triggered on tensor:"
+    assert told[3:7] == [
+        f"node_name: {tensor.node.name}", "slot: 0", "iteration: 0", "Threshold: {'abs_mean_gt': 0.0}",
+    ]  # fmt: skip
+    assert told[7].startswith("Hit detail: The setting for watchpoint is abs_mean_gt = 0.0. The actual")
+    monkeypatch.chdir(tmp_path)
+    assert all(path.exists() for path in dump.export_graphs())
+
+
+def test_tensors_without_values_are_told_of_on_request(tmp_path):
+    with debug.dump({"path": str(tmp_path), "saved_data": "statistic"}):
+        Net()(Tensor(np.ones((2, 4), np.float32)))
+    dump = debug.DumpAnalyzer(tmp_path)
+    point = debug.Watchpoint(dump.select_tensors("Dense-op0"), debug.TensorTooLargeCondition(max_gt=0.0))
+    assert dump.check_watchpoints([point]) == []
+    (hit,) = dump.check_watchpoints([point], error_on_no_value=True)
+    assert hit.error_code == 32 and hit.error_msg == ["there is no value"]
 
 
 @pytest.mark.parametrize("iterations, born", [("0|1|2", True), ("0|2", False)])

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import shutil
@@ -17,14 +16,19 @@ from typing import Any
 import numpy as np
 
 from mycelia.debug.checking import check_tensor
-from mycelia.debug.conditions import Hit, condition, error_texts
+from mycelia.debug.conditions import NO_VALUE, Hit, condition, error_texts
 from mycelia.debug.indexes import NodeIndex, RecordIndex
 from mycelia.debug.reading.folders import Dump, Record, short_name
 from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
 from mycelia.debug.reading.nonfinite import trace_nonfinite
 from mycelia.debug.recorded_operators import rerun_recorded, script_of_recorded
 from mycelia.debug.statistics import Statistics
+from mycelia.debug.statistics_tables import Rows, chosen, rows_of, write_summary
+from mycelia.debug.watch_conditions import ConditionBase
 from mycelia.engine.base import errors
+
+#: Ranks, iterations or slots as methods take them: one, several, or all.
+Numbers = int | Iterable[int] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,26 +43,28 @@ class Node:
     stack: tuple[SourceLine, ...] = ()
     feeds: tuple[str, ...] = ()  # names of the nodes that it reads, in order
 
-    def get_input_tensors(
-        self, slots: Iterable[int] | None = None, iterations: Iterable[int] | None = None
-    ) -> list[DebuggerTensor]:
+    @property
+    def root_graph_id(self) -> int:
+        """The number of its graph, by MindInsight's name."""
+        return self.graph
+
+    @property
+    def graph_name(self) -> str:
+        """As files of graphs have it."""
+        return f"kernel_graph_{self.graph}"
+
+    def get_input_tensors(self, slots: Numbers = None, iterations: Numbers = None) -> list[DebuggerTensor]:
         """Its dumped inputs."""
         return self._tensors("input", slots, iterations)
 
-    def get_output_tensors(
-        self, slots: Iterable[int] | None = None, iterations: Iterable[int] | None = None
-    ) -> list[DebuggerTensor]:
+    def get_output_tensors(self, slots: Numbers = None, iterations: Numbers = None) -> list[DebuggerTensor]:
         """Its dumped outputs."""
         return self._tensors("output", slots, iterations)
 
     def _tensors(self, io: str, slots: Any, iterations: Any) -> list[DebuggerTensor]:
-        chosen = None if slots is None else set(slots)
-        steps = None if iterations is None else set(iterations)
-        return [
-            t
-            for t in self.analyzer.tensors_of(self, steps)
-            if t.io == io and (chosen is None or t.slot in chosen)
-        ]
+        wanted = chosen(slots, "slots")
+        found = self.analyzer.tensors_of(self, chosen(iterations, "iterations"))
+        return [t for t in found if t.io == io and (wanted is None or t.slot in wanted)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +88,30 @@ class DebuggerTensor:
     def statistics(self) -> Statistics | None:
         return self.record.statistics()
 
+    def __str__(self) -> str:
+        lines = {
+            "rank": self.rank, "graph_name": self.node.graph_name, "node_name": self.node.name,
+            "slot": self.slot, "iteration": self.iteration,
+        }  # fmt: skip
+        return "\n".join(f"{name}: {value}" for name, value in lines.items())
+
 
 @dataclass(frozen=True)
 class Watchpoint:
-    """Tensors and the condition that they are checked for."""
+    """Tensors and the condition that they are checked for.  Errors: TypeError for other things."""
 
-    tensors: Sequence[DebuggerTensor]
-    condition: Any
+    tensors: Iterable[DebuggerTensor]
+    condition: ConditionBase
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tensors", list(self.tensors))
+        bad = [t for t in self.tensors if not isinstance(t, DebuggerTensor)]
+        if bad:
+            raise errors.type_error("Watchpoint", f"tensors must be DebuggerTensors, but one is {bad[0]!r}")
+        if not isinstance(self.condition, ConditionBase):
+            raise errors.type_error(
+                "Watchpoint", f"condition must be a condition of mycelia.debug, but got {self.condition!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -106,6 +129,11 @@ class WatchpointHit:
     @property
     def error_msg(self) -> list[str]:
         return error_texts(self.found.error_code)
+
+    def __str__(self) -> str:
+        kind = type(self.condition).__name__.removesuffix("Condition")
+        told = f"Threshold: {self.get_threshold()}\nHit detail: {self.get_hit_detail()}"
+        return f"Watchpoint {kind} triggered on tensor:\n{self.tensor}\n{told}"
 
     def get_threshold(self) -> dict[str, Any]:
         """The parameters as they were set."""
@@ -142,16 +170,19 @@ class DumpAnalyzer:
         """The ranks that were dumped."""
         return sorted(self.dump.ranks)
 
-    def get_iterations(self, ranks: Iterable[int] | None = None) -> list[int]:
-        """The iterations that were dumped."""
-        return self.dump.iterations(None if ranks is None else list(ranks))
+    def get_iterations(self, ranks: Numbers = None) -> list[int]:
+        """The iterations that were dumped.  Errors: ValueError for a rank that was not."""
+        wanted = chosen(ranks, "ranks", self.get_ranks())
+        return self.dump.iterations(None if wanted is None else list(wanted))
 
-    def export_graphs(self, output_dir: str | os.PathLike = "./") -> list[Path]:
-        """Copy the texts of the graphs and the orders of execution; the files that were made."""
+    def export_graphs(self, output_dir: str | os.PathLike | None = None) -> list[Path]:
+        """Copy the texts of the graphs and the orders of execution below `output_dir`, the present folder
+        where None is given; the files that were made.
+        """
         made = []
         for rank, place in self.dump.ranks.items():
             for file in sorted([*place.glob("graphs/*"), *place.glob("execution_order/*.csv")]):
-                target = Path(output_dir) / f"rank_{rank}" / file.parent.name / file.name
+                target = Path(output_dir or ".") / f"rank_{rank}" / file.parent.name / file.name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 made.append(Path(shutil.copyfile(file, target)))
         return made
@@ -203,14 +234,17 @@ class DumpAnalyzer:
         query_string: str,
         use_regex: bool = False,
         select_by: str = "node_name",
-        ranks: Iterable[int] | None = None,
+        ranks: Numbers = None,
         case_sensitive: bool = True,
     ) -> list[Node]:
         """The nodes whose full name, or a line of whose stack (`select_by` "code_stack"), has `query_string`
         in it.
 
-        Errors: ValueError for another `select_by` or a regular expression that is none.
+        Errors: ValueError for another `select_by`, a regular expression that is none, or a rank that was not
+        dumped; TypeError for another type.
         """
+        if not isinstance(query_string, str):
+            raise errors.type_error("select_nodes", f"query_string must be a str, but got {query_string!r}")
         if select_by not in ("node_name", "code_stack"):
             raise errors.one_of(
                 select_by, ("node_name", "code_stack"), subject="select_nodes", what="select_by"
@@ -223,7 +257,7 @@ class DumpAnalyzer:
             raise errors.value_error(
                 "select_nodes", f"{query_string!r} is no regular expression: {cause}"
             ) from None
-        wanted = None if ranks is None else set(ranks)
+        wanted = chosen(ranks, "ranks", self.get_ranks())
         return [
             node
             for node in self.nodes
@@ -238,14 +272,16 @@ class DumpAnalyzer:
         query_string: str,
         use_regex: bool = False,
         select_by: str = "node_name",
-        iterations: Iterable[int] | None = None,
-        ranks: Iterable[int] | None = None,
-        slots: Iterable[int] | None = None,
+        iterations: Numbers = None,
+        ranks: Numbers = None,
+        slots: Numbers = None,
         case_sensitive: bool = True,
     ) -> list[DebuggerTensor]:
-        """The outputs of the nodes that `select_nodes` finds."""
+        """The outputs of the nodes that `select_nodes` finds.  Errors: as there; ValueError for an iteration
+        that was not dumped.
+        """
         found = self.select_nodes(query_string, use_regex, select_by, ranks, case_sensitive)
-        slots, steps = (None if v is None else list(v) for v in (slots, iterations))
+        steps = chosen(iterations, "iterations", self.get_iterations())
         return [t for node in found for t in node.get_output_tensors(slots, steps)]
 
     def get_input_nodes(self, node: Node) -> list[Node]:
@@ -292,20 +328,16 @@ class DumpAnalyzer:
     def check_watchpoints(
         self, watchpoints: Iterable[Watchpoint], error_on_no_value: bool = False
     ) -> list[WatchpointHit]:
-        """What hits, or could not be checked.
-
-        Errors: ValueError, with `error_on_no_value`, for a tensor of which only statistics are there.
+        """What hits, or could not be checked. With `error_on_no_value` tensors of which only statistics are
+        there are told of, too, with error code 32.
         """
         found = []
         for point in watchpoints:
             wanted = condition(point.condition.condition_id)
             for tensor in point.tensors:
-                if error_on_no_value and tensor.value() is None:
-                    raise errors.value_error(
-                        "check_watchpoints", f"{tensor.node.name} has no value in the dump"
-                    )
                 hit = check_tensor(tensor, wanted, point.condition.values)
-                if hit.hit or hit.error_code:
+                is_told = hit.error_code != NO_VALUE or error_on_no_value
+                if hit.hit or (hit.error_code and is_told):
                     found.append(WatchpointHit(tensor, point.condition, hit))
         return found
 
@@ -318,59 +350,20 @@ class DumpAnalyzer:
         """
         return [found.as_dict() for found in trace_nonfinite(self.dump, iteration)]
 
-    def select_tensor_statistics(
-        self, iterations: Iterable[int] | None = None, ranks: Iterable[int] | None = None
-    ) -> list[dict[str, Any]]:
-        """The statistics of all dumped tensors."""
-        steps, wanted = (None if v is None else set(v) for v in (iterations, ranks))
-        found = []
-        for (rank, graph, iteration), records in sorted(self._records.items()):
-            if (steps is not None and iteration not in steps) or (wanted is not None and rank not in wanted):
-                continue
-            for record in records:
-                numbers = record.statistics()
-                if numbers is not None:
-                    head = {"rank": rank, "graph": graph, "iteration": iteration, "op_type": record.kind}
-                    head.update(op_name=record.name, io=record.io, slot=record.slot)
-                    found.append({**head, **numbers._asdict()})
-        return found
+    def select_tensor_statistics(self, iterations: Numbers = None, ranks: Numbers = None) -> Rows:
+        """The statistics of all dumped tensors: {rank: {iteration: {"name:io:slot": [row]}}} with a row for
+        each time that it was dumped, which has the columns of ``statistic.csv``.
+
+        Errors: ValueError for a rank or iteration that was not dumped.
+        """
+        steps = chosen(iterations, "iterations", self.get_iterations())
+        return rows_of(self._records, steps, chosen(ranks, "ranks", self.get_ranks()))
 
     def summary_statistics(
-        self,
-        statistics: list[dict[str, Any]],
-        overflow_value: float = 65500,
-        out_path: str | os.PathLike = "./",
+        self, statistics: Rows, overflow_value: float = 65500, out_path: str | os.PathLike = "./"
     ) -> Path:
-        """Write a table, ``statistics_summary.csv``: per tensor how many iterations had NaN, infinities or
-        values beyond `overflow_value`, and the extremes over all.
+        """Write a table of what `select_tensor_statistics` gives, ``statistics_summary.csv``: for each tensor
+        how often it had infinities, NaN, finite values beyond `overflow_value`, none of these, and the
+        extremes over all.
         """
-        groups: dict[tuple, list[dict[str, Any]]] = {}
-        for row in statistics:
-            groups.setdefault(
-                (row["rank"], row["op_type"], row["op_name"], row["io"], row["slot"]), []
-            ).append(row)
-        path = Path(out_path) / "statistics_summary.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([*_SUMMARY, f"beyond {overflow_value:g}"])
-            for key, rows in groups.items():
-                beyond = sum(max(abs(r["max"]), abs(r["min"])) > overflow_value for r in rows)
-                counts = [sum(bool(r[c]) for r in rows) for c in ("nan", "positive_inf", "negative_inf")]
-                writer.writerow(
-                    [
-                        *key,
-                        len(rows),
-                        *counts,
-                        max(r["max"] for r in rows),
-                        min(r["min"] for r in rows),
-                        beyond,
-                    ]
-                )
-        return path
-
-
-_SUMMARY = (
-    "rank", "op_type", "op_name", "io", "slot", "iterations", "with nan", "with inf", "with -inf", "max",
-    "min",
-)  # fmt: skip
+        return write_summary(statistics, overflow_value, out_path)

@@ -33,6 +33,22 @@ class Statistics(NamedTuple):
         return not (self.nan or self.negative_inf or self.positive_inf)
 
 
+#: Columns of ``statistic.csv`` -> fields of `Statistics`.
+COLUMNS = {
+    "Max Value": "max",
+    "Min Value": "min",
+    "Avg Value": "mean",
+    "Count": "count",
+    "Negative Zero Count": "negative",
+    "Positive Zero Count": "positive",
+    "NaN Count": "nan",
+    "Negative Inf Count": "negative_inf",
+    "Positive Inf Count": "positive_inf",
+    "Zero Count": "zero",
+    "L2Norm Value": "l2norm",
+}
+
+
 def array_of(tensor: Tensor) -> np.ndarray:
     """The elements; bfloat16 as float32."""
     return tensor.float().asnumpy() if tensor.dtype is bfloat16 else tensor.asnumpy()

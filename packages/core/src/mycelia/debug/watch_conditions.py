@@ -16,6 +16,16 @@ class ConditionBase:
         self.values = {name: value for name, value in values.items() if value is not None}
         condition(self.condition_id).values(self.values)
 
+    @property
+    def name(self) -> str:
+        """The name of the watch condition."""
+        return self.condition_id
+
+    @property
+    def param_dict(self) -> dict[str, Any]:
+        """The parameters as they were set."""
+        return dict(self.values)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.values.items())})"
 

@@ -20,7 +20,7 @@ from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.step_folder import StepFolder
 from mycelia.debug.messages.graphs import Call
-from mycelia.debug.statistics import Statistics, array_of, statistics
+from mycelia.debug.statistics import COLUMNS, Statistics, array_of, statistics
 from mycelia.engine.base import config, log
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.observing import Operator
@@ -222,20 +222,5 @@ _COLUMNS = (
 def _cell(column: str, numbers: Statistics, array: Any) -> str:
     if column in ("MD5", "SHA1"):
         return hashlib.new(column.lower(), array.tobytes()).hexdigest()
-    value = getattr(numbers, _FIELDS[column])
+    value = getattr(numbers, COLUMNS[column])
     return str(value) if isinstance(value, int) else f"{value:.9g}"
-
-
-_FIELDS = {
-    "Max Value": "max",
-    "Min Value": "min",
-    "Avg Value": "mean",
-    "Count": "count",
-    "Negative Zero Count": "negative",
-    "Positive Zero Count": "positive",
-    "NaN Count": "nan",
-    "Negative Inf Count": "negative_inf",
-    "Positive Inf Count": "positive_inf",
-    "Zero Count": "zero",
-    "L2Norm Value": "l2norm",
-}

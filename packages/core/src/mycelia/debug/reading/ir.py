@@ -17,11 +17,15 @@ _VALUE = re.compile(r"%[A-Za-z0-9_.]+")
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the user's code."""
+    """A line of the user's code; also read as MindInsight's dicts are, ``line["file_path"]``."""
 
     file: str
     line: int
     code: str
+
+    def __getitem__(self, key: str) -> str | int:
+        """`file_path`, `line_no` or `code_line`."""
+        return getattr(self, {"file_path": "file", "line_no": "line", "code_line": "code"}[key])
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.code}"
