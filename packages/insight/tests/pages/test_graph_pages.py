@@ -116,12 +116,15 @@ def test_large_graphs_open(page, service, gallery, count):
     rows = [
         node(str(i), f"Kind{i % 7}", f"block{i // 1000}/cell{i // 100 % 10}", str(i - 1))
         for i in range(count)
-    ]
+    ] + [node(f"alone{i}", "Alone", f"alone{i}") for i in range(12)]
     name = f"large{count}"
     new_run(service, gallery, name, [framed(event(1, 1.0, field(4, b"".join(rows))))])
     driver = page(f"#/train-manage/graph?train_id=./{name}")
-    until(driver, lambda: len(by(driver, "graph-node")) == count // 1000)
-    # By key: of 100 scopes in a column each is a pixel high, and no pointer is sure to meet it.
+    until(driver, lambda: len(by(driver, "graph-node")) == count // 1000 + 12)
+    # Names can be read: a chain is broken into columns, what is unconnected into rows.
+    until(driver, lambda: one(driver, "block3").rect["height"] >= 7)
+    places = [one(driver, f"alone{i}").rect for i in range(12)]
+    assert 2 <= len({place["y"] for place in places}) <= 6
     one(driver, "block3").send_keys(" ")
     until(driver, lambda: "block3/cell2" in names(driver))
 

@@ -173,8 +173,18 @@ def test_a_threshold_is_kept_as_an_alert(opened, service, page, gallery):
     noted: list[dict] = []  # the browser notes the refusal, too, sooner or later
     until(driver, lambda: noted.extend(driver.get_log("browser")) or noted)
     assert {one["source"] for one in noted} == {"network"}
+    # A question that failed is told until one is answered; a refusal, until the next change.
+    driver.execute_script("window.own = fetch; window.fetch = () => Promise.reject(new Error('gone'))")
+    by(driver, "refresh")[0].click()
+    failed = "return document.querySelector('[data-testid=alert-failure]')?.textContent ?? ''"
+    until(driver, lambda: "gone" in driver.execute_script(failed))
+    driver.execute_script("window.fetch = window.own")
+    by(driver, "refresh")[0].click()
+    until(driver, lambda: not by(driver, "alert-failure"))
+    assert by(driver, "alert-refused")
     by(driver, "alert-remove")[0].click()
     until(driver, lambda: len(by(driver, "alert-row")) == 1)
+    assert not by(driver, "alert-refused")
     assert [one["rule"] for one in service.get("/api/v1/alerts")["alerts"]] == ["grad/* not finite"]
     by(driver, "alert-remove")[0].click()
     until(driver, lambda: not by(driver, "alert-row"))

@@ -23,6 +23,7 @@ export interface Way {
 export interface Drawing {
   boxes: Box[]; // what is open before what it holds
   ways: Way[];
+  isLabelled: boolean; // whether edges have room for their labels
   width: number;
   height: number;
 }
@@ -31,6 +32,12 @@ const LONGEST = 34; // characters of a label
 const LONGEST_LABEL = 36; // characters; the tip has all of it
 export const brief = (text: string) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
 const MOST_LABELS = 250; // edges, with more of them their labels are left to the tip
+const MANY = 20; // nodes of a scope
+const LONGEST_SIDE = 3; // times the other one, and
+const LONG = 2400; // units; what is longer is broken into columns or rows
+const FAN = 40; // edges of a node; with more of them those of each node leave it as one, without labels
+const LOOSE = 6; // nodes without edges; more of them become a grid
+const GAP = 18; // between nodes of a grid
 const elk = new ELK({ workerFactory: () => new Worker(worker) });
 
 export const short = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
@@ -47,14 +54,60 @@ function sized(node: GraphNode): { width: number; height: number } {
   return { width: Math.max(56, letters * 7 + 26), height: node.kind === "scope" || node.kind === "part" ? 36 : 30 };
 }
 
+// Nodes without edges, in rows that together are about as high as wide.
+interface Grid {
+  id: string;
+  boxes: Box[]; // from the corner of the grid
+  width: number;
+  height: number;
+}
+
+function gridOf(id: string, nodes: GraphNode[]): Grid {
+  const sizes = nodes.map(sized);
+  const column = Math.max(...sizes.map((one) => one.width)) + GAP;
+  const row = Math.max(...sizes.map((one) => one.height)) + GAP;
+  const columns = Math.max(1, Math.min(nodes.length, Math.round(Math.sqrt((nodes.length * row * 1.6) / column))));
+  const boxes = nodes.map((node, i) => ({ node, x: (i % columns) * column, y: Math.floor(i / columns) * row, ...sizes[i]! }));
+  return { id, boxes, width: columns * column - GAP, height: Math.ceil(nodes.length / columns) * row - GAP };
+}
+
+// Of a scope of n nodes.
+const AS_COLUMNS = () => ({ "elk.layered.wrapping.strategy": "MULTI_EDGE", "elk.aspectRatio": "1.5" });
+const AS_ROWS = (n: number) => ({ "elk.layered.layering.strategy": "COFFMAN_GRAHAM", "elk.layered.layering.coffmanGraham.layerBound": String(Math.ceil(Math.sqrt(n))) });
+
 export async function arrange(view: View, tensors: (n: number) => string): Promise<Drawing> {
+  const drawing = await arranged(view, tensors, () => ({}));
+  const { width, height } = drawing;
+  if (height > LONG && height > LONGEST_SIDE * width) return arranged(view, tensors, AS_COLUMNS).catch(() => drawing);
+  if (width > LONG && width > LONGEST_SIDE * height) return arranged(view, tensors, AS_ROWS).catch(() => drawing);
+  return drawing;
+}
+
+async function arranged(view: View, tensors: (n: number) => string, broken: (n: number) => Record<string, string>): Promise<Drawing> {
   const children = new Map<number, GraphNode[]>();
   for (const node of view.nodes) children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
-  const withLabels = view.edges.length <= MOST_LABELS;
+  const degrees = new Map<number, number>();
+  for (const end of view.edges.flatMap((edge) => [edge.from, edge.to])) degrees.set(end, (degrees.get(end) ?? 0) + 1);
+  const fan = Math.max(0, ...degrees.values());
+  const grids = new Map<string, Grid>();
+  const inside = (parent: number): ElkNode[] => {
+    const all = children.get(parent) ?? [];
+    const loose = all.filter((node) => !node.open && !degrees.has(node.id));
+    if (loose.length <= LOOSE) return all.map(made);
+    const grid = gridOf(`grid${parent}`, loose);
+    grids.set(grid.id, grid);
+    const place = { id: grid.id, width: grid.width, height: grid.height, layoutOptions: { "elk.layered.layering.layerConstraint": "LAST" } };
+    return [...all.filter((node) => !loose.includes(node)).map(made), place];
+  };
+  const options = (parent: number) => {
+    const count = children.get(parent)?.length ?? 0;
+    return { ...(count >= MANY ? broken(count) : {}), ...(fan > FAN ? { "elk.layered.mergeEdges": "true" } : {}) };
+  };
+  const isLabelled = view.edges.length <= MOST_LABELS && fan <= FAN;
   const textOf = (edge: GraphEdge) => (edge.control ? "" : edge.count > 1 ? tensors(edge.count) : typeText(edge));
   const made = (node: GraphNode): ElkNode =>
     node.open
-      ? { id: String(node.id), children: (children.get(node.id) ?? []).map(made), layoutOptions: { "elk.padding": "[top=34,left=14,bottom=14,right=14]", "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${sized(node).width},50)` } }
+      ? { id: String(node.id), children: inside(node.id), layoutOptions: { ...options(node.id), "elk.padding": "[top=34,left=14,bottom=14,right=14]", "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${sized(node).width},50)` } }
       : { id: String(node.id), ...sized(node) };
   const asked: ElkNode = {
     id: "graph",
@@ -69,13 +122,14 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
       "elk.layered.nodePlacement.strategy": view.nodes.length > 300 ? "LINEAR_SEGMENTS" : "BRANDES_KOEPF",
       "json.edgeCoords": "ROOT",
       "json.shapeCoords": "ROOT",
+      ...options(0),
     },
-    children: (children.get(0) ?? []).map(made),
+    children: inside(0),
     edges: view.edges.map((edge, i) => ({
       id: `e${i}`,
       sources: [String(edge.from)],
       targets: [String(edge.to)],
-      labels: withLabels && textOf(edge) ? [{ text: brief(textOf(edge)), width: brief(textOf(edge)).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
+      labels: isLabelled && textOf(edge) ? [{ text: brief(textOf(edge)), width: brief(textOf(edge)).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
     })),
   };
   const found: ElkNode = await elk.layout(asked);
@@ -83,6 +137,11 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
   const byId = new Map(view.nodes.map((node) => [String(node.id), node]));
   const walk = (at: ElkNode): void => {
     for (const child of at.children ?? []) {
+      const grid = grids.get(child.id);
+      if (grid) {
+        boxes.push(...grid.boxes.map((box) => ({ ...box, x: child.x! + box.x, y: child.y! + box.y })));
+        continue;
+      }
       boxes.push({ node: byId.get(child.id)!, x: child.x!, y: child.y!, width: child.width!, height: child.height! });
       walk(child);
     }
@@ -102,5 +161,5 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
       y: label ? label.y! + label.height! / 2 : middle.y,
     };
   });
-  return { boxes, ways, width: found.width ?? 0, height: found.height ?? 0 };
+  return { boxes, ways, isLabelled, width: found.width ?? 0, height: found.height ?? 0 };
 }
