@@ -60,3 +60,11 @@ _followed: set[str] = set()  # settings whose parts are loaded when they are swi
 def _load_check(on: object) -> None:
     if on:
         import mycelia.engine.compile.overflow  # noqa: F401  (follows the setting from now on)
+
+
+@hookimpl
+def mycelia_communicator(config):
+    """A communicator of one of core's engines: over sockets, or over MPI."""
+    from mycelia.parallel import engines
+
+    return engines.connect(config)

@@ -96,6 +96,7 @@ MODULES: dict[str, str] = {
     "ops.batch_rules": "engine.ops.batch_rules",
     "ops.cost": "engine.ops.cost",
     "ops.define": "engine.ops.define",
+    "parallel.comm": "engine.communication",
     "ops.fusion": "engine.ops.fusion",
     "ops.infer": "engine.ops.infer",
     "ops.layout_rules": "engine.ops.layout_rules",

@@ -78,8 +78,8 @@ from mycelia.faces.mint.distributed.groups import (
     get_world_size as get_world_size, is_available as is_available, is_initialized as is_initialized,
 )
 from mycelia.faces.mint.distributed.pairs import (
-    batch_isend_irecv as batch_isend_irecv, irecv as irecv, isend as isend, recv as recv,
-    recv_object_list as recv_object_list, send as send, send_object_list as send_object_list,
+    batch_isend_irecv as batch_isend_irecv, irecv as irecv, isend as isend,
+    recv_object_list as recv_object_list,
 )
 from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
 from mycelia.faces.mint.nn.windows import adaptive_avg_pool2d as _adaptive_avg_pool2d
@@ -2459,28 +2459,37 @@ def all_gather_object(object_list, obj, group=None) -> None:
     """The objects of all processes, into `object_list`."""
 
 def broadcast_object_list(object_list, src=0, group=None, device=None) -> None:
-    """The objects of process `src` to all, in place."""
+    """The objects of process `src` to all, in place; the lists are of one length."""
 
 def destroy_process_group(group=None) -> None:
-    """Forget a group, or all of them."""
+    """Forget a group, or leave all of them."""
 
 def gather_object(obj, object_gather_list=None, dst=0, group=None) -> None:
     """The objects of all processes, into `object_gather_list` of process `dst`."""
 
 def init_process_group(backend='hccl', init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name='', pg_options=None, device_id=None) -> None:
-    """Begin with the world's group, which is this process."""
+    """Join the processes that a launcher started, or those that meet at ``init_method="tcp://host:port"``, where `rank` 0 of `world_size` listens; without either the group is this process alone."""
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None) -> str:
-    """A group of `ranks` (all by default); its name."""
+    """A group of `ranks` (all by default); its name. All processes make the same groups in the same order."""
+
+def recv(tensor, src=0, group=None, tag=0) -> None:
+    """Receive a tensor from process `src`, in place."""
 
 def scatter_object_list(scatter_object_output_list, scatter_object_input_list, src=0, group=None) -> None:
     """Entry i of the list of process `src` becomes the first of the output list of process i."""
 
+def send(tensor, dst=0, group=None, tag=0) -> None:
+    """Send a tensor to process `dst`."""
+
+def send_object_list(object_list, dst, group=None, device=None) -> None:
+    """Send objects to process `dst`."""
+
 def gather_into_tensor(tensor, dst=0, group='hccl_world_group') -> Tensor:
-    """Those of all processes joined along the first axis, at process `dst`."""
+    """Those of all processes joined along the first axis, at process `dst`; the others get a tensor of shape [1] without meaning."""
 
 def scatter_tensor(tensor, src=0, group='hccl_world_group') -> Tensor:
-    """The part of the first axis that process `src` has for this one."""
+    """The part of the first axis that process `src` has for this one; `tensor` has the same shape on all."""
 
 def rotated_iou(boxes, query_boxes, trans=False, mode=0, is_cross=True, v_threshold=0.0, e_threshold=0.0) -> Tensor:
     """Overlap of turned boxes (x, y, w, h, degrees) over their union, `mode` 1: over the area of the first."""

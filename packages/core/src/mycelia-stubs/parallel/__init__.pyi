@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from . import auto_parallel as auto_parallel, function as function, nn as nn
+from . import auto_parallel as auto_parallel, comm as comm, function as function, nn as nn
 from mycelia.engine.base.parallel_settings import (
     get_algo_parameters as get_algo_parameters, reset_algo_parameters as reset_algo_parameters,
     set_algo_parameters as set_algo_parameters,

@@ -144,7 +144,7 @@ def resolve(
         if kernel is not None:
             note_fallback(op.name, target, shorts, host.backend.name)
             return _kernel_plan(definition, typing, attrs, kernel, counts, host, target)
-    if target.backend.name != "reference" and static:
+    if target.backend.name != "reference" and static and not definition.on_host:
         note_fallback(op.name, target, shorts, "reference")
     body = reference_function(definition, attrs, typing.in_types, typing.out_types, counts)
     return _plan(_REFERENCE, typing, attrs, b"", body, home=target.device)

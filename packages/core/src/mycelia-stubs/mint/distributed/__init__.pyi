@@ -14,15 +14,15 @@ from mycelia.faces.mint.distributed.groups import (
     get_world_size as get_world_size, is_available as is_available, is_initialized as is_initialized,
 )
 from mycelia.faces.mint.distributed.pairs import (
-    P2POp as P2POp, batch_isend_irecv as batch_isend_irecv, irecv as irecv, isend as isend, recv as recv,
-    recv_object_list as recv_object_list, send as send, send_object_list as send_object_list,
+    P2POp as P2POp, batch_isend_irecv as batch_isend_irecv, irecv as irecv, isend as isend,
+    recv_object_list as recv_object_list,
 )
 from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
 from mycelia.ops import (
     all_gather_object as all_gather_object, broadcast_object_list as broadcast_object_list,
     destroy_process_group as destroy_process_group, gather_object as gather_object,
-    init_process_group as init_process_group, new_group as new_group,
-    scatter_object_list as scatter_object_list,
+    init_process_group as init_process_group, new_group as new_group, recv as recv,
+    scatter_object_list as scatter_object_list, send as send, send_object_list as send_object_list,
 )
 
 __all__ = [

@@ -9,7 +9,7 @@ from mycelia.faces.mint.distributed.collectives import (
     reduce_scatter_tensor_uneven as reduce_scatter_tensor_uneven, scatter as scatter,
     set_comm_ops_inplace as set_comm_ops_inplace,
 )
-from mycelia.faces.mint.distributed.groups import check_group as check_group, check_rank as check_rank
+from mycelia.faces.mint.distributed.groups import check_group as check_group, place_of as place_of
 from mycelia.faces.stand_ins.communication.handle import done as done
 from mycelia.ops import (
     all_gather_object as all_gather_object, broadcast_object_list as broadcast_object_list,
@@ -19,7 +19,7 @@ from mycelia.ops import (
 __all__ = [
     "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object",
     "all_reduce", "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list",
-    "check_group", "check_rank", "check_tensor", "done", "gather", "gather_object", "is_tensor", "reduce",
+    "check_group", "check_tensor", "done", "gather", "gather_object", "is_tensor", "place_of", "reduce",
     "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_uneven", "scatter",
     "scatter_object_list", "set_comm_ops_inplace",
 ]

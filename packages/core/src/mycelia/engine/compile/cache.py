@@ -10,6 +10,7 @@ fixed again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
 import weakref
 from collections import OrderedDict
@@ -21,12 +22,14 @@ from mycelia.engine.base import config, log, plugins
 from mycelia.engine.capture import cache_invalidation, unsupported
 from mycelia.engine.capture.outside import OutsideChange
 from mycelia.engine.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
+from mycelia.engine.communication import world
 from mycelia.engine.compile import clock, failures
 from mycelia.engine.compile.compiled import Compiled
 from mycelia.engine.compile.dynamic_shapes import open_axes
 from mycelia.engine.compile.frontend import (
     Guard,
     Place,
+    Resized,
     Template,
     cell_guards,
     compile_function,
@@ -37,6 +40,7 @@ from mycelia.engine.compile.frontend import (
 from mycelia.engine.compile.options import DEFAULT, Options, options_of
 from mycelia.engine.compile.passes import SETTINGS, Asked, choice
 from mycelia.engine.compile.signature import Shape, signature
+from mycelia.engine.ir.walk import all_nodes
 
 LIMIT = 64  # members and families kept of one function; the least recently used goes
 _TEMPLATES = 4  # of one family: code that branches on sizes in more ways than this is compiled for each shape
@@ -77,6 +81,18 @@ class CacheInfo(NamedTuple):
     loaded: int
     kept: int
     limit: int
+
+
+def _waits_for_others(run: Callable) -> bool:
+    """Whether a call, as `checked` gives it, may wait for another rank that is a thread of this process."""
+    here = world.current()
+    if here is None or here.communicator.size == 1:
+        return False
+    compiled = getattr(run, "func", None)
+    if not isinstance(compiled, Compiled):
+        return True
+    graph = (compiled.template.like if isinstance(compiled, Resized) else compiled).graph
+    return any(node.op.definition.on_host for _, node in all_nodes(graph))
 
 
 class _Member(NamedTuple):
@@ -136,25 +152,28 @@ class Cache:
         key = None if kwargs else _C.call_key(args, [])
         if traces:  # another thread captures: Parameters have no data meanwhile
             with capture_lock:
-                return self.checked(key, args, kwargs, tensors)
-        return self.checked(key, args, kwargs, tensors)
+                run = self.checked(key, args, kwargs, tensors)
+                if not _waits_for_others(run):
+                    return run()
+            return run()  # that thread may be one of those that it waits for, and capture before it comes
+        return self.checked(key, args, kwargs, tensors)()
 
-    def checked(self, key: bytes | None, args: tuple, kwargs: dict, tensors: list[Any]) -> Any:
-        """The call with all checks."""
+    def checked(self, key: bytes | None, args: tuple, kwargs: dict, tensors: list[Any]) -> Callable:
+        """What makes the call, after all checks."""
         objects: list[Any] = []
         kind, shapes = signature(args, kwargs, tensors, objects)
         run = self.find(kind, shapes, args, kwargs, tensors, objects).run
         if _Setting.only_compile:
             if run is not None:
                 run.prepare()
-            return None
+            return lambda: None
         if run is None:
-            return self.function()(*args, **kwargs)
+            return functools.partial(self.function(), *args, **kwargs)
         if key is not None:
             if not self.fast:
                 cache_invalidation.remember(self.fast)
             self.fast[key] = run
-        return run(tensors)
+        return functools.partial(run, tensors)
 
     def prepare(self, args: tuple, kwargs: dict) -> None:
         """Compiles for arguments like these, without running."""

@@ -68,7 +68,7 @@ class OpDef:
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
         precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False, onnx=None,
-        only_in=None,
+        only_in=None, on_host=False,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -119,7 +119,7 @@ class OpDef:
             )
         self.mindir, self.mindir_attributes = mindir, mindir_attributes
         self.onnx = onnx
-        self.only_in = only_in
+        self.only_in, self.on_host = only_in, on_host
         if primitive is True and mindir is None:
             raise TypeError(
                 f"op {self.name}: primitive=True stands for the name of mindir, which is not given"
@@ -317,6 +317,7 @@ def op(
     mindir_attributes: bool = False,
     onnx: str | None = None,
     only_in: str | None = None,
+    on_host: bool = False,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -337,7 +338,8 @@ def op(
     the step of a fused program on float32 (ops/fusion.py); `layout`: how it works on images with the channels
     last (ops/layout_rules.py); `precision`: what automatic mixed precision makes of it, "short": it gains
     from float16 and does not suffer, "wide": it needs the range or the sums of float32; `only_in`: what
-    computes the op, in words: core has it in graphs alone, and the body is documentation.
+    computes the op, in words: core has it in graphs alone, and the body is documentation; `on_host`: the body
+    is what runs on every backend that brings no kernel, and no fallback, since it does not compute.
     """
     if body is not None:
         return op()(body)
@@ -348,7 +350,7 @@ def op(
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
             effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
             precision=precision, primitive=primitive, moves=moves, exact=exact,
-            mindir_attributes=mindir_attributes, onnx=onnx, only_in=only_in,
+            mindir_attributes=mindir_attributes, onnx=onnx, only_in=only_in, on_host=on_host,
         ).op  # fmt: skip
 
     return define

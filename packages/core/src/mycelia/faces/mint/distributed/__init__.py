@@ -1,6 +1,5 @@
-"""`mint.distributed`: process groups and collectives, of one process; a store of keys for several.
-
-A group of one gathers, scatters and reduces what it has itself. More processes need a communication backend.
+"""`mint.distributed`: process groups and collectives that write in place; a store of keys for several
+processes.
 """
 
 from __future__ import annotations

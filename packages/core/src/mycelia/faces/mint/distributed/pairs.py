@@ -1,59 +1,77 @@
-"""Messages from one process to another. There is only one, and none sends to itself."""
+"""Messages from one process to another."""
 
 from __future__ import annotations
 
 from mycelia.engine.base import errors
+from mycelia.engine.communication import world
 from mycelia.faces.mint.distributed.collectives import check_tensor
-from mycelia.faces.mint.distributed.groups import _no_more_processes, check_group
-
-
-def _no_peer(owner: str, name: str, peer, group) -> Exception:
-    if isinstance(peer, bool) or not isinstance(peer, int):
-        raise errors.type_error(owner, f"{name} must be an int, but got {peer!r}")
-    check_group(owner, group)
-    if peer == 0:
-        raise errors.value_error(owner, f"{name} must be another process, but 0 is this one")
-    return _no_more_processes(owner, f"there is no process {peer}")
+from mycelia.faces.mint.distributed.groups import check_group
+from mycelia.faces.stand_ins.communication.handle import CommHandle
+from mycelia.ops import transfers
 
 
 def send(tensor, dst=0, group=None, tag=0):
     """Send a tensor to process `dst`.
 
-    Errors: ValueError if that is this process, RuntimeError if there is none.
+    Errors: ValueError if that is this process, or not one of the group.
     """
     check_tensor("send", "tensor", tensor)
-    raise _no_peer("send", "dst", dst, group)
+    transfers.send("send", tensor, dst, check_group("send", group), tag)
 
 
 def recv(tensor, src=0, group=None, tag=0):
     """Receive a tensor from process `src`, in place.
 
-    Errors: ValueError if that is this process, RuntimeError if there is none.
+    Errors: ValueError if that is this process, or not one of the group; ShapeError if another shape comes.
     """
     check_tensor("recv", "tensor", tensor)
-    raise _no_peer("recv", "src", src, group)
+    tensor.assign_value(transfers.receive("recv", tensor, src, check_group("recv", group), tag))
 
 
 def isend(tensor, dst=0, group=None, tag=0):
     """`send` that returns a handle to wait for."""
     check_tensor("isend", "tensor", tensor)
-    raise _no_peer("isend", "dst", dst, group)
+    transfers.send("isend", tensor, dst, check_group("isend", group), tag)
+    return CommHandle()
 
 
 def irecv(tensor, src=0, group=None, tag=0):
-    """`recv` that returns a handle to wait for."""
+    """`recv` that returns a handle: the tensor has its value after `wait`."""
     check_tensor("irecv", "tensor", tensor)
-    raise _no_peer("irecv", "src", src, group)
+    name = check_group("irecv", group)
+    transfers.peer("irecv", tensor, src, name)
+    return CommHandle(lambda: recv(tensor, src, name, tag))
 
 
 def send_object_list(object_list, dst, group=None, device=None):
     """Send objects to process `dst`."""
-    raise _no_peer("send_object_list", "dst", dst, group)
+    del device  # objects lie in the host's memory
+    owner = "send_object_list"
+    _check_list(owner, object_list)
+    name = check_group(owner, group)
+    place = transfers.place_of_peer(owner, dst, name)
+    world.group(owner, name).send(transfers.as_bytes(object_list), place, transfers.OBJECTS)
 
 
 def recv_object_list(object_list, src=0, group=None, device=None):
-    """Receive objects from process `src`, into the list."""
-    raise _no_peer("recv_object_list", "src", src, group)
+    """Receive as many objects from process `src`, into the list. Returns the rank that sent them."""
+    del device
+    owner = "recv_object_list"
+    _check_list(owner, object_list)
+    name = check_group(owner, group)
+    place = transfers.place_of_peer(owner, src, name)
+    found = transfers.from_bytes(world.group(owner, name).receive(place, transfers.OBJECTS))
+    if len(found) != len(object_list):
+        raise errors.value_error(
+            owner, f"the list has {len(object_list)} entries, but {len(found)} were sent"
+        )
+    object_list[:] = found
+    return src
+
+
+def _check_list(owner: str, value) -> None:
+    if not isinstance(value, list) or not value:
+        raise errors.type_error(owner, f"object_list must be a list that is not empty, but got {value!r:.60}")
 
 
 class P2POp:

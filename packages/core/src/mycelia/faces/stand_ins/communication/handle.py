@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class CommHandle:
-    """An operation that was started: `wait()` comes back when it is done."""
+    """An operation that was started: `wait()` comes back when it is done.
+
+    Collectives are done when they return; only what `irecv` receives comes with `wait`.
+    """
+
+    def __init__(self, finish: Callable[[], None] | None = None) -> None:
+        self._finish = finish
 
     def wait(self) -> None:
-        """All is done already: no other process takes part."""
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            finish()
 
 
 def done(async_op: bool) -> CommHandle | None:

@@ -1,20 +1,17 @@
-"""Groups of processes and their ranks, for a world of one process.
+"""Groups of processes and their ranks.
 
-`init` asks the environment how many processes the launcher has started (msrun: MS_WORKER_NUM, mpirun:
-OMPI_COMM_WORLD_SIZE, or RANK_SIZE).
+`init` asks the environment how many processes the launcher has started (`mycelia msrun`, mpirun, torchrun or
+RANK_SIZE), and joins them by the engine that the hook `mycelia_communicator` gives.
 """
 
 from __future__ import annotations
 
-import os
-
-from mycelia.engine.base import config, errors, ignored
+from mycelia.engine.base import config, errors, ignored, plugins
+from mycelia.engine.communication import LaunchConfig, from_environment, world
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
 MCCL_WORLD_COMM_GROUP = "mccl_world_group"
-_WORLDS = (HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WORLD_COMM_GROUP)
-_LAUNCHERS = ("MS_WORKER_NUM", "OMPI_COMM_WORLD_SIZE", "RANK_SIZE")
 _BACKENDS = {"CPU": "mccl", "CUDA": "nccl", "GPU": "nccl", "ASCEND": "hccl", "ASCEND-SIM": "hccl"}
 
 
@@ -27,17 +24,13 @@ class GlobalComm:
     CHECK_ENVS = True
 
 
-_groups: dict[str, tuple[int, ...]] = {}  # by name, those of create_group
-
-
 def init(backend_name: str | None = None) -> None:
-    """Join the processes that a launcher started.
+    """Join the processes that a launcher started. A thread that is a rank already stays it.
 
     Errors: TypeError for a name that is no text, ValueError for an unknown one, RuntimeError without a
-    launcher,
-    for a backend of other devices, and for several processes: no backend here has collectives between them.
+    launcher, for the backend of another device, and if the processes do not come together.
     """
-    own = _BACKENDS.get(str(config.get("device_target")).upper(), "mccl")
+    own = own_backend()
     if backend_name is not None and not isinstance(backend_name, str):
         raise errors.type_error("init", f"backend_name must be a str, but got {type(backend_name).__name__}")
     if backend_name not in (None, "hccl", "nccl", "mccl"):
@@ -47,26 +40,35 @@ def init(backend_name: str | None = None) -> None:
         raise _error(
             "init", f"backend_name must be {own!r} for the device target {target}, but got {backend_name!r}"
         )
-    size = next((os.environ[name] for name in _LAUNCHERS if os.environ.get(name)), None)
-    if size is None:
-        raise _error(
-            "init",
-            "no launcher has started this process",
-            "start it by msrun or mpirun; a single process needs no init",
-        )
-    if int(size) != 1:
-        raise _error(
-            "init",
-            f"{size} processes were started: the backend of {config.get('device_target')} has no collectives",
-            "hccl on Ascend and nccl on GPU would have them",
-        )
+    if world.current() is None:
+        launched = from_environment()
+        if launched is None:
+            raise _error(
+                "init",
+                "no launcher has started this process",
+                "start it by `mycelia msrun` or mpirun; a single process needs no init",
+            )
+        join("init", launched)
     GlobalComm.BACKEND, GlobalComm.WORLD_COMM_GROUP, GlobalComm.INITED = own, f"{own}_world_group", True
+
+
+def own_backend() -> str:
+    """The name of the collectives of the target device."""
+    return _BACKENDS.get(str(config.get("device_target")).upper(), "mccl")
+
+
+def join(owner: str, launched: LaunchConfig) -> None:
+    """Join the processes that `launched` describes. Errors: RuntimeError if no engine can."""
+    communicator = plugins.manager().hook.mycelia_communicator(config=launched)
+    if communicator is None:
+        raise _error(owner, f"no engine {launched.engine!r} carries tensors between processes")
+    world.join(communicator)
 
 
 def release() -> None:
     """Leave the processes again; groups that were made are gone."""
     GlobalComm.INITED = False
-    _groups.clear()
+    world.leave()
 
 
 def _error(subject: str, message: str, hint: str = "") -> Exception:
@@ -80,79 +82,72 @@ def _name(subject: str, group) -> str:
 
 
 def require_group(subject: str, group) -> tuple[int, ...]:
-    """The ranks of a group. Errors: RuntimeError before `init`, ValueError for a group that does not
-    exist."""
-    name = _name(subject, group)
-    if not GlobalComm.INITED:
-        raise _error(subject, "the processes have not joined yet", "call communication.init() first")
-    if name in _WORLDS:
-        return (0,)
-    if name not in _groups:
-        raise errors.one_of(name, (GlobalComm.WORLD_COMM_GROUP, *_groups), subject=subject, what="group")
-    return _groups[name]
+    """The ranks of a group, which this process need not be in.
+
+    Errors: RuntimeError before `init`, ValueError for a group that does not exist.
+    """
+    return world.ranks_of(subject, _name(subject, group))
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """The number of this process in a group; the one of `RANK_ID` before `init`, else 0."""
     _name("get_rank", group)
-    return 0 if GlobalComm.INITED else int(config.get("rank"))
+    if world.current() is None:
+        return int(config.get("rank"))
+    return world.group("get_rank", group).rank
 
 
 def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """How many processes a group has."""
+    """How many processes a group has; 1 before `init`."""
     _name("get_group_size", group)
-    return len(_groups.get(group, (0,)))
+    return 1 if world.current() is None else len(require_group("get_group_size", group))
 
 
 def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
     """The number of this process among those on this machine."""
     _name("get_local_rank", group)
-    return 0
+    return 0 if world.current() is None else world.group("get_local_rank", group).local_rank
 
 
 def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """How many processes of a group are on this machine."""
+    """How many processes of the world are on this machine, and in the group."""
     _name("get_local_rank_size", group)
-    return len(_groups.get(group, (0,)))
+    if world.current() is None:
+        return 1
+    communicator = world.group("get_local_rank_size", group)
+    return min(communicator.local_size, communicator.size)
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """The number in the world of a member of a group."""
     ranks = require_group("get_world_rank_from_group_rank", group)
-    return ranks[_member("get_world_rank_from_group_rank", group_rank_id, range(len(ranks)))]
+    return ranks[world.member("get_world_rank_from_group_rank", group_rank_id, range(len(ranks)))]
 
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """The number in a group of a process of the world."""
-    ranks = require_group("get_group_rank_from_world_rank", group)
-    return ranks.index(_member("get_group_rank_from_world_rank", world_rank_id, ranks))
+    return world.index_of("get_group_rank_from_world_rank", world_rank_id, _name("get_group_rank", group))
 
 
-def _member(subject: str, rank, ranks) -> int:
-    if isinstance(rank, bool) or not isinstance(rank, int):
-        raise errors.type_error(subject, f"a rank must be an int, but got {rank!r}")
-    if rank not in ranks:
-        raise errors.value_error(subject, f"the group has the ranks {list(ranks)}, but got {rank}")
-    return rank
-
-
-@ignored.arguments(options="no communicator is made")
+@ignored.arguments(options="the group uses the engine of the world")
 def create_group(group: str, rank_ids: list[int], options=None) -> None:
-    """Give some processes of the world a name."""
-    require_group("create_group", GlobalComm.WORLD_COMM_GROUP if isinstance(group, str) else group)
+    """Give some processes of the world a name; others may call it, too, but cannot use the group."""
+    ranks = require_group("create_group", GlobalComm.WORLD_COMM_GROUP if isinstance(group, str) else group)
     if not isinstance(rank_ids, list):
         raise errors.type_error("create_group", f"rank_ids must be a list, but got {type(rank_ids).__name__}")
-    if not rank_ids or len(set(rank_ids)) != len(rank_ids):
+    if not rank_ids or len(set(map(repr, rank_ids))) != len(rank_ids):
         raise errors.value_error("create_group", f"rank_ids must name each process once, but got {rank_ids}")
-    _groups[group] = tuple(_member("create_group", rank, (0,)) for rank in rank_ids)
+    if group in world.WORLDS:
+        raise errors.value_error("create_group", f"{group!r} is the group of all processes")
+    world.current().create(group, [world.member("create_group", rank, ranks) for rank in rank_ids])
 
 
 def destroy_group(group: str) -> None:
     """Take the name of a group away again."""
     require_group("destroy_group", group)
-    if group in _WORLDS:
+    if group in world.WORLDS:
         raise errors.value_error("destroy_group", "the group of all processes cannot be destroyed")
-    del _groups[group]
+    del world.current().groups[group]
 
 
 def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:

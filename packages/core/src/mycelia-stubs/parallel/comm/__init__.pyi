@@ -1,0 +1,16 @@
+# Written by tools/gen_stubs.py.
+from mycelia.engine.communication.communicator import Communicator as Communicator, Pending as Pending
+from mycelia.engine.communication.launch import (
+    LaunchConfig as LaunchConfig, from_environment as from_environment,
+)
+from mycelia.engine.communication.messages import (
+    Message as Message, MessageCommunicator as MessageCommunicator, Transport as Transport,
+)
+from mycelia.engine.communication.reductions import combine as combine
+
+__all__ = [
+    "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
+    "combine", "from_environment",
+]
+
+REDUCTIONS: tuple

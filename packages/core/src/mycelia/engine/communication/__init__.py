@@ -1,0 +1,18 @@
+"""Processes that train together: what each of them can ask of the others.
+
+`Communicator` is the interface that engines implement (hook `mycelia_communicator`); `world` knows the one
+that is in force and its groups by name. Arrays go in and come out as NumPy's; the ops on tensors are in
+`engine/ops/communication`.
+"""
+
+from __future__ import annotations
+
+from mycelia.engine.communication.communicator import Communicator, Pending
+from mycelia.engine.communication.launch import LaunchConfig, from_environment
+from mycelia.engine.communication.messages import Message, MessageCommunicator, Transport
+from mycelia.engine.communication.reductions import REDUCTIONS, combine
+
+__all__ = [
+    "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
+    "combine", "from_environment",
+]  # fmt: skip

@@ -1,0 +1,104 @@
+"""What a launcher tells a process by its environment: its rank, how many there are, and where they meet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mycelia.engine.base import errors, settings
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """What the hook `mycelia_communicator` gets.
+
+    `engine`: asked for by name ("socket", "mpi", ...), or empty: whatever fits; `launcher`: who has started
+    the process, "msrun", "mpi" or "torchrun"; `rank`: -1 if the engine knows; `address`, `port`: where the
+    processes meet; `local`: rank and number among the processes of this machine; `serves`: whether this
+    process is where they meet; `token`: what each must know to join.
+    """
+
+    engine: str
+    launcher: str
+    rank: int
+    size: int
+    address: str = "127.0.0.1"
+    port: int = 0
+    timeout_s: float = 1800.0
+    local: tuple[int, int] = (0, 1)
+    serves: bool = False
+    token: str = ""
+
+
+def _number(environment: Mapping[str, str], *names: str, default: int | None = None) -> int:
+    for name in names:
+        text = environment.get(name, "")
+        if text:
+            try:
+                return int(text)
+            except ValueError:
+                raise errors.value_error(
+                    "init", f"the environment's {name} must be a number, but is {text!r}"
+                ) from None
+    if default is None:
+        raise errors.runtime_error("init", f"the environment does not say {' or '.join(names)}")
+    return default
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConfig | None:
+    """What the launcher said; None if none has started this process.
+
+    msrun: MS_WORKER_NUM, RANK_ID, MS_SCHED_HOST, MS_SCHED_PORT, MS_NODE_ID; mpirun: OMPI_COMM_WORLD_SIZE or
+    PMI_SIZE; torchrun: WORLD_SIZE, RANK, MASTER_ADDR, MASTER_PORT; RANK_SIZE, RANK_ID alone are a world of
+    one. Errors: ValueError for what is no number, RuntimeError for what is missing.
+    """
+    env = os.environ if environment is None else environment
+    common = {
+        "engine": str(settings.get("communicator")),
+        "timeout_s": float(settings.get("communication_timeout_s")),
+        "token": str(settings.get("job_token")),
+    }
+    if env.get("MS_WORKER_NUM"):
+        size = _number(env, "MS_WORKER_NUM")
+        rank = _number(env, "RANK_ID", "MS_NODE_ID", default=0 if size == 1 else None)
+        local = (
+            _number(env, "LOCAL_RANK", default=rank),
+            _number(env, "LOCAL_WORLD_SIZE", default=size),
+        )
+        return LaunchConfig(
+            launcher="msrun", rank=rank, size=size, local=local,
+            address=env.get("MS_SCHED_HOST", "127.0.0.1"), port=_number(env, "MS_SCHED_PORT", default=0),
+            **common,
+        )  # fmt: skip
+    for prefix, rank, local in (
+        ("OMPI_COMM_WORLD_", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_"),
+        ("PMI_", "PMI_RANK", "MPI_LOCALN"),
+    ):
+        if env.get(f"{prefix}SIZE"):
+            size = _number(env, f"{prefix}SIZE")
+            local_rank = "RANKID" if prefix == "PMI_" else "RANK"
+            local_size = "RANKS" if prefix == "PMI_" else "SIZE"
+            return LaunchConfig(
+                launcher="mpi", rank=_number(env, rank), size=size,
+                local=(_number(env, local + local_rank, default=0),
+                       _number(env, local + local_size, default=size)),
+                **common,
+            )  # fmt: skip
+    if env.get("WORLD_SIZE"):
+        rank, size = _number(env, "RANK"), _number(env, "WORLD_SIZE")
+        return LaunchConfig(
+            launcher="torchrun", rank=rank, size=size, address=env.get("MASTER_ADDR", "127.0.0.1"),
+            port=_number(env, "MASTER_PORT", default=None if size > 1 else 0), serves=rank == 0,
+            local=(_number(env, "LOCAL_RANK", default=rank), _number(env, "LOCAL_WORLD_SIZE", default=size)),
+            **common,
+        )  # fmt: skip
+    if env.get("RANK_SIZE"):
+        size = _number(env, "RANK_SIZE")
+        if size > 1:
+            raise errors.runtime_error(
+                "init", f"RANK_SIZE says {size} processes, but nobody says where they meet",
+                hint="start them by `mycelia msrun --worker_num N script.py`, or by mpirun",
+            )  # fmt: skip
+        return LaunchConfig(launcher="msrun", rank=0, size=1, **common)
+    return None

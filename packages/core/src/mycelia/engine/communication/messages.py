@@ -1,0 +1,292 @@
+"""Collectives made of messages, for engines that only carry these.
+
+All collectives are one exchange: each member sends each other member one message, and each message says as
+what it was meant. So whoever does something else, or something in another order, is found by the first
+message that comes from it, for no further cost; and sums are made where the data is, in the order of ranks.
+
+Cost: an all_reduce moves ``2 (n-1)/n`` of the array per member, the least there is, in ``2 (n-1)`` messages;
+short arrays go whole to everybody, in one round.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from abc import ABC, abstractmethod
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mycelia.engine.base import errors
+from mycelia.engine.communication import reductions
+from mycelia.engine.communication.communicator import Communicator, Pending
+
+#: Arrays up to this size are sent whole to everybody: one round of messages is quicker than half of the
+# bytes.
+WHOLE_BYTES = 32 << 10
+
+
+class Message(NamedTuple):
+    """What one process sends another. `number`: of the collective in its group, or the tag of a message from
+    one to one; `what`: the call it belongs to, in words, and empty for a message from one to one.
+    """
+
+    group: str
+    number: int
+    what: str
+    array: np.ndarray | None
+
+
+class Transport(ABC):
+    """Carries messages between the processes of the world; those of a pair of processes arrive in order.
+
+    `gone`: why a process can send nothing any more, by its rank.
+    """
+
+    engine: str
+
+    def __init__(self, rank: int, size: int, timeout_s: float, local: tuple[int, int]) -> None:
+        self.rank, self.size, self.timeout_s = rank, size, timeout_s
+        self.local_rank, self.local_size = local
+        self.gone: dict[int, str] = {}
+        self.lock = threading.RLock()  # one thread at a time exchanges messages
+        self._collectives: list[deque[Message]] = [deque() for _ in range(size)]
+        self._direct: dict[tuple[int, str, int], deque[Message]] = defaultdict(deque)
+
+    def deliver(self, source: int, message: Message) -> None:
+        """A message has arrived."""
+        if message.what:
+            self._collectives[source].append(message)
+        else:
+            self._direct[source, message.group, message.number].append(message)
+
+    def next_collective(self, source: int) -> Message | None:
+        queue = self._collectives[source]
+        return queue.popleft() if queue else None
+
+    def next_direct(self, source: int, group: str, tag: int) -> Message | None:
+        queue = self._direct[source, group, tag]
+        return queue.popleft() if queue else None
+
+    @abstractmethod
+    def post(self, peer: int, message: Message) -> None:
+        """Starts a message. Never waits for the receiver; the array stays as it is until `flushed`."""
+
+    @abstractmethod
+    def flushed(self) -> bool:
+        """Whether arrays of all messages that were posted may be changed."""
+
+    @abstractmethod
+    def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        """Moves messages until `done()`, which is asked after each arrival; False if time was over first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """The others see this process as gone."""
+
+
+def _described(array: np.ndarray) -> str:
+    return f"{array.dtype} {list(array.shape)}"
+
+
+def _as_bytes(value: Any) -> np.ndarray:
+    return np.frombuffer(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL), np.uint8)
+
+
+class MessageCommunicator(Communicator):
+    """A group over a `Transport`."""
+
+    def __init__(self, transport: Transport, name: str, ranks: Sequence[int]) -> None:
+        self._transport = transport
+        self.name, self.ranks, self.engine = name, tuple(ranks), transport.engine
+        self.rank = self.ranks.index(transport.rank)
+        self.local_rank, self.local_size = transport.local_rank, transport.local_size
+        self._number = 0
+        self._others = [i for i in range(self.size) if i != self.rank]
+
+    def split(self, name: str, ranks: Sequence[int]) -> Communicator:
+        return MessageCommunicator(self._transport, name, ranks)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    # ---- the exchange
+
+    def _exchange(self, what: str, parcels: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+        """One array, or nothing, to each member; what each has sent to this one. The own one stays as it
+        is.
+        """
+        transport = self._transport
+        received: list[np.ndarray | None] = [None] * self.size
+        received[self.rank] = parcels[self.rank]
+        with transport.lock:
+            number, self._number = self._number, self._number + 1
+            for peer in self._others:
+                transport.post(self.ranks[peer], Message(self.name, number, what, parcels[peer]))
+            missing = set(self._others)
+
+            def arrived() -> bool:
+                for peer in tuple(missing):
+                    message = transport.next_collective(self.ranks[peer])
+                    if message is None:
+                        self._require(peer, what)
+                        continue
+                    self._compare(peer, message, number, what)
+                    received[peer] = message.array
+                    missing.discard(peer)
+                return not missing and transport.flushed()
+
+            if not transport.wait(arrived, transport.timeout_s):
+                raise self._late(what, sorted(missing) or self._others)
+        return received
+
+    def _require(self, peer: int, what: str) -> None:
+        """Errors: RuntimeError if the member has left."""
+        why = self._transport.gone.get(self.ranks[peer])
+        if why is not None:
+            raise errors.runtime_error(
+                what.partition("(")[0], f"rank {self.ranks[peer]} takes no part in {what}: {why}"
+            )
+
+    def _compare(self, peer: int, message: Message, number: int, what: str) -> None:
+        """Errors: RuntimeError if the member does something else."""
+        if (message.group, message.number, message.what) == (self.name, number, what):
+            return
+        mine = f"rank {self._transport.rank} calls {what} (number {number} of group {self.name!r})"
+        place = f"number {message.number} of group {message.group!r}"
+        other = f"rank {self.ranks[peer]} calls {message.what} ({place})"
+        raise errors.runtime_error(
+            what.partition("(")[0], f"ranks do not call the same collective: {mine}, but {other}",
+            hint="every rank must call the same collectives in the same order, with one dtype and shape",
+        )  # fmt: skip
+
+    def _late(self, what: str, missing: Sequence[int]) -> Exception:
+        ranks = [self.ranks[i] for i in missing]
+        who = f"rank {ranks[0]} has" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))} have"
+        return errors.runtime_error(
+            what.partition("(")[0],
+            f"{who} not come to {what} within {self._transport.timeout_s:g} s",
+            hint="MYCELIA_COMMUNICATION_TIMEOUT_S says how long is waited",
+        )
+
+    # ---- collectives
+
+    def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
+        reductions.check("all_reduce", reduction, array.dtype)
+        what = f"all_reduce({reduction}, {_described(array)})"
+        if self.size == 1:
+            return reductions.combine([array], reduction)
+        if array.nbytes <= WHOLE_BYTES:
+            return reductions.combine(self._exchange(what, [array] * self.size), reduction)
+        flat = array.reshape(-1)
+        bounds = [flat.size * i // self.size for i in range(self.size + 1)]
+        cuts = [flat[a:b] for a, b in zip(bounds, bounds[1:])]
+        part = reductions.combine(self._exchange(what, cuts), reduction)
+        parts = self._exchange(f"{what}, second half", [part] * self.size)
+        return np.concatenate(parts).reshape(array.shape)
+
+    def reduce(self, array: np.ndarray, root: int, reduction: str = "sum") -> np.ndarray | None:
+        reductions.check("reduce", reduction, array.dtype)
+        what = f"reduce({reduction}, {_described(array)}, to rank {self.ranks[root]})"
+        parts = self._exchange(what, [array if i in (root, self.rank) else None for i in range(self.size)])
+        return reductions.combine(parts, reduction) if self.rank == root else None
+
+    def reduce_scatter(self, parts: Sequence[np.ndarray], reduction: str = "sum") -> np.ndarray:
+        self._require_parts("reduce_scatter", parts)
+        reductions.check("reduce_scatter", reduction, parts[0].dtype)
+        sizes = ", ".join(str(list(part.shape)) for part in parts)
+        what = f"reduce_scatter({reduction}, {parts[0].dtype} {sizes})"
+        return reductions.combine(self._exchange(what, parts), reduction)
+
+    def all_gather(self, array: np.ndarray, uneven: bool = False) -> list[np.ndarray]:
+        what = f"all_gather({array.dtype if uneven else _described(array)})"
+        return self._with_own(self._exchange(what, [array] * self.size))
+
+    def gather(self, array: np.ndarray, root: int, uneven: bool = False) -> list[np.ndarray] | None:
+        what = f"gather({array.dtype if uneven else _described(array)}, to rank {self.ranks[root]})"
+        parts = self._exchange(what, [array if i in (root, self.rank) else None for i in range(self.size)])
+        return self._with_own(parts) if self.rank == root else None
+
+    def scatter(self, parts: Sequence[np.ndarray] | None, root: int) -> np.ndarray:
+        if self.rank == root:
+            self._require_parts("scatter", parts)
+        given = parts if self.rank == root else [None] * self.size
+        found = self._exchange(f"scatter(from rank {self.ranks[root]})", given)[root]
+        return found.copy() if self.rank == root else found
+
+    def broadcast(self, array: np.ndarray, root: int) -> np.ndarray:
+        what = f"broadcast({_described(array)}, from rank {self.ranks[root]})"
+        mine = self.rank == root
+        found = self._exchange(what, [array if mine else None] * self.size)[root]
+        return found.copy() if mine else found
+
+    def all_to_all(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        self._require_parts("all_to_all", parts)
+        return self._with_own(self._exchange(f"all_to_all({parts[0].dtype})", parts))
+
+    def barrier(self) -> None:
+        self._exchange("barrier()", [None] * self.size)
+
+    def all_gather_object(self, value: Any) -> list[Any]:
+        found = self._exchange("all_gather_object()", [_as_bytes(value)] * self.size)
+        return [pickle.loads(part) for part in found]
+
+    def _require_parts(self, owner: str, parts: Sequence[np.ndarray] | None) -> None:
+        if parts is None or len(parts) != self.size:
+            count = "none" if parts is None else len(parts)
+            raise ValueError(f"{owner}: one array for each of {self.size} members is needed, but got {count}")
+
+    def _with_own(self, parts: list[np.ndarray | None]) -> list[np.ndarray]:
+        """The own part as a copy, as those of others are."""
+        parts[self.rank] = parts[self.rank].copy()
+        return parts
+
+    # ---- from one to one
+
+    def start_send(self, array: np.ndarray, to: int, tag: int = 0) -> Pending:
+        self._require_other("send", to)
+        transport, what = self._transport, f"send(tag {tag}, to rank {self.ranks[to]})"
+        with transport.lock:
+            self._require(to, what)
+            transport.post(self.ranks[to], Message(self.name, tag, "", array.copy()))
+        return Pending(lambda: self._finish_send(to, what))
+
+    def _finish_send(self, to: int, what: str) -> None:
+        def sent() -> bool:
+            if self._transport.flushed():
+                return True
+            self._require(to, what)
+            return False
+
+        with self._transport.lock:
+            if not self._transport.wait(sent, self._transport.timeout_s):
+                raise self._late(what, [to])
+
+    def start_receive(self, source: int, tag: int = 0) -> Pending:
+        self._require_other("receive", source)
+        return Pending(lambda: self._finish_receive(source, tag))
+
+    def _finish_receive(self, source: int, tag: int) -> np.ndarray | None:
+        found: list[Message] = []
+        what = f"receive(tag {tag}, from rank {self.ranks[source]})"
+
+        def arrived() -> bool:
+            message = self._transport.next_direct(self.ranks[source], self.name, tag)
+            if message is None:
+                self._require(source, what)
+                return False
+            found.append(message)
+            return True
+
+        with self._transport.lock:
+            if not self._transport.wait(arrived, self._transport.timeout_s):
+                raise self._late(what, [source])
+        return found[0].array
+
+    def _require_other(self, owner: str, peer: int) -> None:
+        if peer == self.rank or not 0 <= peer < self.size:
+            raise ValueError(
+                f"{owner}: the rank must be another one of [0, {self.size}) than {self.rank}, but got {peer}"
+            )

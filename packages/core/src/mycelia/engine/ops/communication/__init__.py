@@ -1,0 +1,1 @@
+"""Ops between processes: collectives, and messages from one to one."""

@@ -1,0 +1,239 @@
+"""The engine `socket`: a TCP connection between each two processes. It needs nothing but Python.
+
+Nothing is moved by threads: who waits for something moves all messages meanwhile, in and out, so that two
+processes that send at the same time do not wait for one another. A message is a header of fixed size, what it
+is as JSON, and the elements of its array.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import os
+import selectors
+import socket
+import struct
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from mycelia.engine.base import errors
+from mycelia.engine.communication import LaunchConfig, Message, Transport
+from mycelia.parallel.engines import rendezvous
+
+_HEADER = struct.Struct("<4sIQ")  # magic, bytes of the description, bytes of the array
+_MAGIC = b"MYC1"
+_GONE = "its process has ended, or has left the group"
+
+
+class _Peer:
+    """A connection, and how far the message is that comes in."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.out: deque[memoryview] = deque()
+        self.writing = False  # whether the selector tells when it can be written to
+        self._start()
+
+    def _start(self) -> None:
+        self.text: bytearray | None = None
+        self.array: np.ndarray | None = None
+        self.payload = 0
+        self._fill(bytearray(_HEADER.size))
+
+    def _fill(self, buffer: bytearray | np.ndarray) -> None:
+        self.buffer, self.view, self.filled = buffer, memoryview(buffer).cast("B"), 0
+
+    def read(self) -> Message | None:
+        """The next message if it is whole; None if more must come first.
+
+        Errors: BlockingIOError if nothing is there, ConnectionError if the peer has gone.
+        """
+        while self.filled < len(self.view):
+            count = self.socket.recv_into(self.view[self.filled :])
+            if not count:
+                raise ConnectionError(_GONE)
+            self.filled += count
+        if self.text is None:
+            magic, length, self.payload = _HEADER.unpack(self.buffer)
+            if magic != _MAGIC:
+                raise ConnectionError("it has sent what is no message")
+            self.text = bytearray(length)
+            self._fill(self.text)
+            return None
+        if self.array is None and self.payload:
+            self.array = np.empty(self.payload, np.uint8)
+            self._fill(self.array)
+            return None
+        group, number, what, dtype, shape = json.loads(self.text)
+        array = None
+        if dtype:
+            raw = self.array if self.payload else np.empty(0, np.uint8)
+            array = raw.view(np.dtype(dtype)).reshape(shape)
+        self._start()
+        return Message(group, number, what, array)
+
+    def write(self) -> bool:
+        """Sends what can be sent at once; whether that was all."""
+        while self.out:
+            try:
+                count = self.socket.sendmsg(list(self.out)[:16])
+            except BlockingIOError:
+                return False
+            while count:
+                first = self.out[0]
+                if count < len(first):
+                    self.out[0] = first[count:]
+                    return False
+                count -= len(first)
+                self.out.popleft()
+            while self.out and not len(self.out[0]):
+                self.out.popleft()
+        return True
+
+
+class SocketTransport(Transport):
+    engine = "socket"
+
+    def __init__(self, config: LaunchConfig) -> None:
+        self._peers: dict[int, _Peer] = {}
+        self._selector = selectors.DefaultSelector()
+        rank = config.rank
+        if config.size > 1:
+            rank = self._connect(config)
+        super().__init__(max(rank, 0), config.size, config.timeout_s, config.local)
+        self._open = True
+        for number, peer in self._peers.items():
+            peer.socket.setblocking(False)
+            peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._selector.register(peer.socket, selectors.EVENT_READ, number)
+        if hasattr(os, "register_at_fork"):
+            # A worker of a data pipeline would keep the connections of a process open that was killed.
+            mine = weakref.ref(self)
+            os.register_at_fork(after_in_child=lambda: _forget(mine()))
+
+    def _connect(self, config: LaunchConfig) -> int:
+        """Connects this process with all others; its rank."""
+        local = config.address in ("127.0.0.1", "localhost")
+        with rendezvous.listen("127.0.0.1" if local else "", 0) as listener:
+            if config.serves:
+                meeting = rendezvous.listen(config.address, config.port)
+                rendezvous.Rendezvous(meeting, config.size, config.token, config.timeout_s).start()
+            own = "127.0.0.1" if local else "", listener.getsockname()[1]
+            rank, table = rendezvous.meet(
+                config.address, config.port, config.rank, config.size, own, config.token, config.timeout_s
+            )
+            for other in range(rank):
+                connection = socket.create_connection(table[other], timeout=config.timeout_s)
+                rendezvous.send_line(connection, {"rank": rank, "token": config.token})
+                self._peers[other] = _Peer(connection)
+            listener.settimeout(config.timeout_s)
+            while len(self._peers) < config.size - 1:
+                self._accept(listener, config)
+        return rank
+
+    def _accept(self, listener: socket.socket, config: LaunchConfig) -> None:
+        """Takes in a rank above this one. Errors: RuntimeError if none comes in time."""
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            missing = sorted(set(range(config.size)) - {*self._peers, config.rank})
+            raise errors.runtime_error("init", f"ranks {missing} have not connected") from None
+        connection.settimeout(5.0)
+        try:
+            said = _first_line(connection)
+            fits = hmac.compare_digest(str(said["token"]).encode(), config.token.encode())
+            number = int(said["rank"])
+        except (OSError, ValueError, KeyError, TypeError):
+            fits, number = False, -1
+        if fits and 0 <= number < config.size and number not in self._peers:
+            self._peers[number] = _Peer(connection)
+        else:
+            connection.close()
+
+    def post(self, peer: int, message: Message) -> None:
+        to = self._peers[peer]
+        if peer in self.gone:
+            return
+        array = message.array
+        described = ("", ()) if array is None else (array.dtype.str, array.shape)
+        text = json.dumps([message.group, message.number, message.what, *described]).encode()
+        size = 0 if array is None else array.nbytes
+        to.out.append(memoryview(_HEADER.pack(_MAGIC, len(text), size) + text))
+        if size:
+            to.out.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        self._write(peer)
+
+    def flushed(self) -> bool:
+        return not any(peer.out for peer in self._peers.values())
+
+    def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        end = time.monotonic() + timeout_s if math.isfinite(timeout_s) else None
+        while not done():
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            for key, events in self._selector.select(left):
+                if events & selectors.EVENT_WRITE:
+                    self._write(key.data)
+                if events & selectors.EVENT_READ and key.data not in self.gone:
+                    self._read(key.data)
+        return True
+
+    def _read(self, number: int) -> None:
+        peer = self._peers[number]
+        try:
+            while True:
+                message = peer.read()
+                if message is not None:
+                    self.deliver(number, message)
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError) as cause:
+            self._lose(number, _GONE if isinstance(cause, ConnectionResetError) else str(cause))
+
+    def _write(self, number: int) -> None:
+        peer = self._peers[number]
+        try:
+            all_sent = peer.write()
+        except OSError:
+            return  # reading tells that it has gone, after what it had sent before
+        if all_sent == peer.writing:
+            peer.writing = not all_sent
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.writing else 0)
+            self._selector.modify(peer.socket, events, number)
+
+    def _lose(self, number: int, why: str) -> None:
+        self.gone[number] = why
+        peer = self._peers[number]
+        peer.out.clear()
+        self._selector.unregister(peer.socket)
+        peer.socket.close()
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._selector.close()
+            for peer in self._peers.values():
+                peer.socket.close()
+
+
+def _first_line(connection: socket.socket) -> dict:
+    """The line by which a process says who it is; what follows stays to be read. Errors: as `read_line`."""
+    data = b""
+    while not data.endswith(b"\n"):
+        piece = connection.recv(1)
+        if not piece or len(data) > 4096:
+            raise ConnectionError(_GONE)
+        data += piece
+    return json.loads(data)
+
+
+def _forget(transport: SocketTransport | None) -> None:
+    """In a child that was forked: the connections are the parent's."""
+    if transport is not None:
+        transport.close()

@@ -1,0 +1,239 @@
+"""Ranks that do not do the same: found and named, never a hang. Over threads and over sockets."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia.communication import comm_func as cf
+from mycelia.engine.communication import LaunchConfig, MessageCommunicator, world
+from mycelia.engine.ops.communication import collectives as c
+from mycelia.parallel.engines import connect, rendezvous, threads
+
+
+def tensor(*values, dtype=np.float32):
+    return ms.Tensor(np.array(values, dtype))
+
+
+def over_sockets(size, function, timeout_s=60.0, **changes):
+    """`threads.run`, but with a connection between each two ranks, which close it when they end."""
+    listener = rendezvous.listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    rendezvous.Rendezvous(listener, size, "secret", 60.0).start()
+    results, failed = [None] * size, []
+
+    def work(rank):
+        try:
+            given = dict(rank=rank, size=size, port=port, token="secret", local=(rank, size))
+            communicator = connect(LaunchConfig(engine="socket", launcher="msrun", **{**given, **changes}))
+            communicator._transport.timeout_s = timeout_s  # of collectives: those that meet have all the time
+            try:
+                with world.in_thread(communicator):
+                    results[communicator.rank] = function(communicator.rank)
+            finally:
+                communicator.close()
+        except BaseException as cause:
+            failed.append(cause)
+
+    workers = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if failed:
+        raise failed[0]
+    return results
+
+
+ENGINES = pytest.mark.parametrize("run", [threads.run, over_sockets], ids=["local", "socket"])
+
+
+def told(run, ranks, function, **options):
+    """What each rank is told."""
+
+    def work(rank):
+        with pytest.raises(RuntimeError) as caught:
+            function(rank)
+        return str(caught.value)
+
+    return run(ranks, work, **options)
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("one", "other", "named"),
+    [
+        (lambda x: c.all_reduce(x), lambda x: c.all_gather(x), ["all_reduce(sum, float32", "all_gather("]),
+        (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x, "max"), ["all_reduce(sum", "all_reduce(max"]),
+        (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x[:3]), ["float32 [4]", "float32 [3]"]),
+        (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x.astype(ms.int32)), ["float32 [4]", "int32 [4]"]),
+        (lambda x: cf.broadcast(x, 0), lambda x: cf.broadcast(x, 1), ["from rank 0", "from rank 1"]),
+        (lambda x: (c.barrier(), c.all_reduce(x)), lambda x: (c.all_reduce(x), c.barrier()), ["barrier()"]),
+    ],
+    ids=["op", "reduction", "shape", "dtype", "root", "order"],
+)  # fmt: skip
+def test_ranks_that_call_something_else_are_named_with_both_calls(run, one, other, named):
+    met = threading.Barrier(2)
+
+    def work(rank):
+        try:
+            (one if rank == 0 else other)(tensor(1, 2, 3, 4))
+        finally:
+            met.wait()  # none leaves before both have found it
+
+    for text in told(run, 2, work):
+        assert "rank 0 calls" in text and "rank 1 calls" in text and all(name in text for name in named)
+
+
+@ENGINES
+def test_a_rank_that_has_ended_is_named(run):
+    with pytest.raises(RuntimeError, match=r"rank 1 takes no part in all_reduce\(sum, float32 \[2\]\)"):
+        run(3, lambda rank: None if rank == 1 else c.all_reduce(tensor(1, 2)))
+
+
+@ENGINES
+def test_a_rank_that_does_not_come_is_named_when_time_is_over(run):
+    others = threading.Barrier(3)
+
+    def work(rank):
+        if rank == 2:
+            others.wait()  # comes when the others have given up
+            return ""
+        try:
+            with pytest.raises(RuntimeError) as caught:
+                c.all_reduce(tensor(1.0))
+            return str(caught.value)
+        finally:
+            others.wait()
+
+    found = run(3, work, timeout_s=0.3)
+    assert all(re.search(r"ranks? ([01], )?2 ha(s|ve) not come to all_reduce", text) for text in found[:2])
+
+
+@ENGINES
+def test_messages_wait_for_their_receiver_in_any_order_of_tags(run):
+    def work(rank):
+        x = tensor(rank, 5)
+        if rank == 0:
+            cf.send(x, 1, tag=1)
+            cf.send(x * 10, 1, tag=2)
+            return cf.recv(x, 1).asnumpy().tolist()
+        second, first = cf.recv(x, 0, tag=2), cf.recv(x, 0, tag=1)
+        cf.send(first + second, 0)
+        return first.asnumpy().tolist(), second.asnumpy().tolist()
+
+    assert run(2, work) == [[0, 55], ([0, 5], [0, 50])]
+
+
+@ENGINES
+def test_large_messages_in_both_directions_do_not_wait_for_one_another(run):
+    """More than the system keeps for a connection, sent by both before either receives."""
+    count = 3 << 20
+
+    def work(rank):
+        got, handle = cf.irecv(ms.ops.zeros((count,), ms.float32), 1 - rank)
+        cf.isend(ms.ops.full((count,), rank + 1.0, dtype=ms.float32), 1 - rank).wait()
+        handle.wait()
+        return got[0].item(), got[-1].item(), c.all_reduce(got)[count // 2].item()
+
+    assert run(2, work) == [(2.0, 2.0, 3.0), (1.0, 1.0, 3.0)]
+
+
+def test_messages_have_gradients_that_go_back():
+    def work(rank):
+        x = tensor(1.0 + rank, 2.0)
+        if rank == 0:  # what is sent on counts where it arrives
+            return ms.grad(lambda x: (ms.ops.Send(3, 1)(x * 2) * 0).sum())(x).asnumpy().tolist()
+        receive = ms.ops.Receive(3, 0, [2], ms.float32)
+        return ms.grad(lambda x: (receive(x) ** 2 * x).sum())(x).asnumpy().tolist()
+
+    # rank 1 computes sum((2 a) ** 2 * x): by a 8 a x, by x 4 a a
+    assert threads.run(2, work) == [[16.0, 32.0], [4.0, 16.0]]
+
+
+@ENGINES
+def test_groups_of_some_ranks(run):
+    def work(rank):
+        ms.communication.init()
+        ms.communication.create_group("ends", [0, 2])
+        total = c.all_reduce(tensor(1.0 + rank)).item()
+        if rank == 1:
+            with pytest.raises(
+                RuntimeError, match=r"rank 1 is not in the group 'ends' of the ranks \[0, 2\]"
+            ):
+                c.all_reduce(tensor(1.0), group="ends")
+            return total
+        assert ms.communication.get_rank("ends") == rank // 2
+        assert ms.communication.get_world_rank_from_group_rank("ends", 1) == 2
+        return (
+            c.all_reduce(tensor(1.0 + rank), group="ends").item()
+            + cf.broadcast(tensor(rank), 2, "ends").item()
+        )
+
+    assert run(3, work) == [6, 6, 6]
+
+
+def test_a_failing_rank_is_what_is_raised():
+    def work(rank):
+        if rank == 1:
+            raise KeyError("rank one")
+        c.barrier()
+
+    with pytest.raises(KeyError, match="rank one"):
+        threads.run(2, work)
+    with pytest.raises(ValueError, match="size must be positive"):
+        threads.run(0, work)
+
+
+# ------------------------------------------------------------------------------------------- how they meet
+
+
+def answer_to(said, *, size=3, timeout_s=60.0):
+    """What the meeting place of `size` processes answers a visitor that has been there from the beginning."""
+    with rendezvous.listen("127.0.0.1", 0) as listener:
+        with socket.create_connection(listener.getsockname()) as visitor:
+            rendezvous.send_line(
+                visitor, {"rank": 1, "size": 3, "address": ["", 1], "token": "secret", **said}
+            )
+            meeting = rendezvous.Rendezvous(listener, size, "secret", timeout_s)
+            meeting.start()
+            return rendezvous.read_line(visitor)
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ({"token": "guessed"}, "the token is not that of this job"),
+        ({"size": 2}, "it believes in 2 processes, but the job has 3"),
+        ({"rank": 3}, "rank 3 is taken or beyond the 3 of the job"),
+    ],
+)
+def test_who_does_not_belong_to_the_job_is_not_let_in(said, answer):
+    assert answer_to(said)["error"] == answer
+
+
+def test_ranks_that_nobody_started_are_named():
+    assert "ranks 0, 2 have not come to the meeting place" in answer_to({}, timeout_s=0.1)["error"]
+
+
+def test_a_taken_port_is_named():
+    with rendezvous.listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"port {port} of 127.0.0.1 cannot be listened at"):
+            rendezvous.listen("127.0.0.1", port)
+
+
+def test_ranks_are_given_in_order_of_arrival_to_those_that_have_none():
+    assert sorted(over_sockets(3, lambda rank: rank, rank=-1)) == [0, 1, 2]
+
+
+def test_engines_that_core_does_not_have_are_left_to_plugins():
+    assert connect(LaunchConfig("nccl", "msrun", 0, 1)) is None
+    alone = connect(LaunchConfig("", "msrun", 0, 1))
+    assert isinstance(alone, MessageCommunicator) and alone.size == 1
+    alone.close()
