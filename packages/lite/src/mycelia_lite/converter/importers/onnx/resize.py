@@ -29,18 +29,20 @@ from mycelia_lite.converter.importers.onnx.calls import (
     same_size,
     shape_of,
 )
-from mycelia_lite.converter.importers.onnx.resize_run_time import resized
+from mycelia_lite.converter.importers.onnx.resize_run_time import MIDDLE, resized
 
 _PLACES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
     "tf_half_pixel_for_nn", "tf_crop_and_resize",
 )  # fmt: skip
 _ROUNDED = {
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-    "floor": np.floor,
-    "ceil": np.ceil,
+    "round_prefer_floor": lambda x, scale: np.ceil(x - 0.5 - MIDDLE),
+    "round_prefer_ceil": lambda x, scale: np.floor(x + 0.5 + MIDDLE),
+    "floor": lambda x, scale: np.floor(x),
+    "ceil": lambda x, scale: np.ceil(x),
 }
+# Of versions before 11, which leave it open: what onnxruntime and the tests of those versions have.
+_SIMPLE = {"simple": lambda x, scale: np.ceil(x) if scale < 1 else np.floor(x)}
 
 
 @dataclass
@@ -55,28 +57,39 @@ class _Axis:
     end: float = 1.0
 
     def places(self, how: str) -> np.ndarray:
-        """Where in the input each element of the result lies."""
-        x, scale = np.arange(self.out, dtype=np.float64), self.scale
+        """Where in the input each element of the result lies.
+
+        In float32, as onnxruntime computes them: rounding decides for places in the middle of two elements.
+        """
+        real = np.float32
+        x, scale, half, n, out = (
+            np.arange(self.out, dtype=real),
+            *map(real, (self.scale, 0.5, self.n, self.out)),
+        )
         if how == "asymmetric":
             return x / scale
         if how == "align_corners":
-            length = scale * self.n
-            return x * (self.n - 1) / (length - 1) if self.out > 1 else np.zeros(self.out)
-        if how == "tf_half_pixel_for_nn":
-            return (x + 0.5) / scale
-        if how == "tf_crop_and_resize":
-            first, last = self.start * (self.n - 1), self.end * (self.n - 1)
-            return (
-                first + x * (last - first) / (self.out - 1)
-                if self.out > 1
-                else np.full(1, (first + last) / 2)
+            length = self.scale * self.n  # which may have a fraction, as in ONNX's own tests
+            last = (
+                out - 1 if round(length) == self.out and math.isclose(length, self.out) else real(length - 1)
             )
+            return x * (n - 1) / last if self.out > 1 else np.zeros(self.out, real)
+        if how == "tf_half_pixel_for_nn":
+            return (x + half) / scale
+        if how == "tf_crop_and_resize":
+            start, end = real(self.start), real(self.end)
+            if self.out > 1:
+                return start * (n - 1) + x * (end - start) * (n - 1) / (out - 1)
+            return np.full(1, half * (start + end) * (n - 1))
         if how == "pytorch_half_pixel" and self.out == 1:
-            return np.zeros(1)
-        centers = (x + 0.5) / scale - 0.5
-        if how == "half_pixel_symmetric":
-            centers += self.n / 2 * (1 - self.out / (scale * self.n))
-        return centers
+            return np.zeros(1, real)
+        offset = n / real(2) * (1 - out / (scale * n)) if how == "half_pixel_symmetric" else real(0)
+        return offset + (x + half) / scale - half
+
+
+def _length(n: int, scale: float, part: float = 1.0) -> int:
+    """How many elements a result has, in the arithmetic of onnxruntime."""
+    return int(np.floor(np.float32(n) * np.float32(part) * np.float32(scale)))
 
 
 @operator("Upsample")
@@ -87,7 +100,7 @@ def _upsample(call, x, scales=None):
     else:
         kind = call.choice("mode", "nearest", ("nearest", "linear"))
         if run_time.is_data(scales):
-            return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "floor")
+            return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "simple")
         factors = call.need("scales") if call.version < 9 else _numbers(call, scales, "scales")
     return _by_scales(call, x, factors, kind)
 
@@ -101,12 +114,14 @@ def _by_scales(call: Call, x: Any, factors: list[float], kind: str) -> Any:
         return _repeated(x, {axis: round(factors[axis]) for axis in changing})
     if not all(is_number(shape_of(x)[axis]) for axis in changing):
         scales = ms.Tensor(np.asarray(factors, np.float64))
-        return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "floor")
+        return resized(call, x, range(x.ndim), scales, None, None, "asymmetric", "simple")
     shape = known_shape(call, x, changing)
     call.fixed = bool(changing) and known(x) is None
-    axes = [_Axis(i, shape[i], math.floor(shape[i] * f), f) for i, f in enumerate(factors) if f != 1]
+    axes = [_Axis(i, shape[i], _length(shape[i], f), f) for i, f in enumerate(factors) if f != 1]
+    if all(a.out == a.n for a in axes):
+        return x
     return (
-        _nearest(x, axes, "asymmetric", "floor")
+        _nearest(x, axes, "asymmetric", "simple")
         if kind == "nearest"
         else _mixed(x, [(a.axis, _matrix(a, "asymmetric", _linear, 1)) for a in axes])
     )
@@ -121,7 +136,7 @@ def _resize(call, x, roi=None, scales=None, sizes=None):
     if call.version < 11:
         if run_time.is_data(roi):
             call.choice("mode", "nearest", ("nearest", "linear"))
-            return resized(call, x, range(x.ndim), roi, None, None, "asymmetric", "floor")
+            return resized(call, x, range(x.ndim), roi, None, None, "asymmetric", "simple")
         return _by_scales(
             call, x, _numbers(call, roi, "scales"), call.choice("mode", "nearest", ("nearest", "linear"))
         )
@@ -143,8 +158,8 @@ def _resize(call, x, roi=None, scales=None, sizes=None):
     if (open_axes := _open_axes(call, x, part, scales, sizes)) is not None:
         return resized(call, x, open_axes, *_one_of(call, scales, sizes), part, how, rounding)
     axes = _resized(call, x, part, scales, sizes)
-    if not axes:
-        return x
+    if part is None and all(a.out == a.n for a in axes):
+        return x  # whatever the scales are, as in onnxruntime
     kernel = _linear if kind == "linear" else lambda t: _cubic(t, a)
     if kind == "nearest":
         y = _nearest(x, axes, how, rounding)
@@ -224,7 +239,7 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axi
             if axis not in changing:
                 continue
             n, start, end = shape[axis], crop[i], crop[len(axes) + i]
-            out = g if sizes is not None else math.floor(n * (end - start) * g)
+            out = g if sizes is not None else _length(n, g, end - start)
             made.append(_Axis(axis, n, out, out / n if sizes is not None else g, start, end))
     for a in made:
         call.require_room(a.out, max(a.n, 8))
@@ -253,8 +268,8 @@ def _has_op(x: Any, axes: list[_Axis], how: str) -> bool:
 def _nearest(x: Any, axes: list[_Axis], how: str, rounding: str) -> Any:
     tables = {}
     for a in axes:
-        places = np.clip(_ROUNDED[rounding](a.places(how)), 0, a.n - 1).astype(np.int64)
-        tables[a.axis] = places
+        whole = {**_ROUNDED, **_SIMPLE}[rounding](a.places(how).astype(np.float64), a.scale)
+        tables[a.axis] = np.clip(whole, 0, a.n - 1).astype(np.int64)
     repeated = all(
         a.out % a.n == 0 and (tables[a.axis] == np.arange(a.out) // (a.out // a.n)).all() for a in axes
     )

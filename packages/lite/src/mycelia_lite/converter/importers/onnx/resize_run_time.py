@@ -17,19 +17,27 @@ from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     known,
     same_size,
+    scalar,
     shape_of,
 )
+
+MIDDLE = 1e-6  # how far from the middle of two elements a place counts as there, as in onnxruntime
 
 
 def _number(value: float) -> ms.Tensor:
     return ms.Tensor(np.float64(value))
 
 
+def _single(value: float) -> ms.Tensor:
+    return ms.Tensor(np.float32(value))
+
+
 _ROUNDED = {
-    "round_prefer_floor": lambda p: ops.ceil(ops.sub(p, _number(0.5))),
-    "round_prefer_ceil": lambda p: ops.floor(ops.add(p, _number(0.5))),
-    "floor": ops.floor,
-    "ceil": ops.ceil,
+    "round_prefer_floor": lambda p, scale: ops.ceil(ops.sub(p, _number(0.5 + MIDDLE))),
+    "round_prefer_ceil": lambda p, scale: ops.floor(ops.add(p, _number(0.5 + MIDDLE))),
+    "floor": lambda p, scale: ops.floor(p),
+    "ceil": lambda p, scale: ops.ceil(p),
+    "simple": lambda p, scale: ops.where(ops.less(scale, _single(1)), ops.ceil(p), ops.floor(p)),
 }
 
 
@@ -42,40 +50,52 @@ def resized(
     smooth = call.get("antialias", 0)
     outside, value = call.get("exclude_outside", 0), call.get("extrapolation_value", 0.0)
     kernel = _linear if kind == "linear" else lambda t: _cubic(t, call.get("cubic_coeff_a", -0.75))
-    given = ops.reshape(cast(as_tensor(scales if sizes is None else sizes), ms.float64), (-1,))
+    given = ops.reshape(cast(as_tensor(scales if sizes is None else sizes), ms.float32), (-1,))
     if not same_size(shape_of(given)[0], len(axes)):
         raise call.misfit(f"scales or sizes for {len(axes)} axes must be as many numbers")
-    lengths = [cast(ops.gather(run_time.sizes(x), ms.Tensor(axis), 0), ms.float64) for axis in axes]
+    lengths = [cast(ops.gather(run_time.sizes(x), ms.Tensor(axis), 0), ms.float32) for axis in axes]
     factors = [given[i] if sizes is None else ops.div(given[i], n) for i, n in enumerate(lengths)]
     if sizes is not None and policy != "stretch":
         choose = ops.amin if policy == "not_larger" else ops.amax
         factors = [choose(ops.stack(factors))] * len(axes)
-    parts = None if roi is None else ops.reshape(cast(as_tensor(roi), ms.float64), (-1,))
+    parts = None if roi is None else ops.reshape(cast(as_tensor(roi), ms.float32), (-1,))
+    limits = [
+        (_single(0), _single(1)) if parts is None else (parts[i], parts[len(axes) + i])
+        for i in range(len(axes))
+    ]
+    if sizes is None:
+        outs = [
+            ops.floor(ops.mul(ops.mul(n, ops.sub(end, start)), factor))
+            for n, factor, (start, end) in zip(lengths, factors, limits)
+        ]
+    else:
+        outs = [
+            given[i] if policy == "stretch" else ops.floor(ops.add(ops.mul(factor, n), _single(0.5)))
+            for i, (factor, n) in enumerate(zip(factors, lengths))
+        ]
+    if sizes is None and roi is None:  # where no size changes, nothing does: see `resize`
+        still = ops.amin(cast(ops.equal(ops.stack(outs), ops.stack(lengths)), ms.int32))
+        factors = [ops.where(ops.equal(still, scalar(1, still)), _single(1), f) for f in factors]
     y = x if kind == "nearest" or x.dtype.is_floating else cast(x, ms.float32)
     beyond = []
     fixed = known(given) if policy == "stretch" and roi is None else None
-    for i, (axis, n, factor) in enumerate(zip(axes, lengths, factors)):
+    for i, (axis, n, factor, out, (start, end)) in enumerate(zip(axes, lengths, factors, outs, limits)):
         if fixed is not None and (
             fixed[i] == 1 if sizes is None else same_size(shape_of(x)[axis], int(fixed[i]))
         ):
             continue  # it stays as it is
-        start, end = (_number(0), _number(1)) if parts is None else (parts[i], parts[len(axes) + i])
-        if sizes is None:
-            out = ops.floor(ops.mul(ops.mul(n, ops.sub(end, start)), factor))
-        else:
-            out = given[i] if policy == "stretch" else ops.floor(ops.add(ops.mul(factor, n), _number(0.5)))
-        places = _places(
-            how, cast(run_time.counted(cast(out, ms.int64)), ms.float64), out, n, factor, start, end
-        )
-        last = ops.sub(n, _number(1))
+        count = run_time.counted(cast(out, ms.int64))
+        places = cast(_places(how, cast(count, ms.float32), out, n, factor, start, end), ms.float64)
+        last = cast(ops.sub(n, _single(1)), ms.float64)
         if how == "tf_crop_and_resize":
             off = ops.logical_or(ops.less(places, _number(0)), ops.greater(places, last))
             beyond.append(along(off, axis, x.ndim))
         reach = 1 if kind == "linear" else 2
         if kind == "nearest":
-            y = ops.gather(y, _within(_ROUNDED[rounding](places), last), axis)
+            y = ops.gather(y, _within(_ROUNDED[rounding](places, factor), last), axis)
         elif smooth:
-            y = _smoothed(y, axis, places, n, factor, kernel, reach, bool(outside))
+            wide, by = cast(n, ms.float64), cast(factor, ms.float64)
+            y = _smoothed(y, axis, places, wide, by, kernel, reach, bool(outside))
         else:
             y = _mixed(y, axis, places, last, kernel, reach, bool(outside))
     for off in beyond:
@@ -84,8 +104,8 @@ def resized(
 
 
 def _places(how: str, i: Any, out: Any, n: Any, scale: Any, start: Any, end: Any) -> Any:
-    """Where in the input the elements number `i` of a result of `out` lie."""
-    one, half = _number(1), _number(0.5)
+    """Where in the input the elements number `i` of a result of `out` lie, in float32 as in onnxruntime."""
+    one, half = _single(1), _single(0.5)
     several = ops.greater(out, one)
     if how == "asymmetric":
         return ops.div(i, scale)
@@ -95,18 +115,17 @@ def _places(how: str, i: Any, out: Any, n: Any, scale: Any, start: Any, end: Any
     if how == "tf_half_pixel_for_nn":
         return ops.div(ops.add(i, half), scale)
     if how == "tf_crop_and_resize":
-        first, last = (ops.mul(v, ops.sub(n, one)) for v in (start, end))
-        spread = ops.div(ops.mul(i, ops.sub(last, first)), ops.where(several, ops.sub(out, one), one))
-        return ops.where(
-            several, ops.add(first, spread), ops.add(ops.mul(ops.add(first, last), half), spread)
-        )
-    centers = ops.sub(ops.div(ops.add(i, half), scale), half)
-    if how == "pytorch_half_pixel":
-        return ops.where(several, centers, _number(0))
+        from_start = ops.mul(start, ops.sub(n, one))
+        spread = ops.mul(ops.mul(i, ops.sub(end, start)), ops.sub(n, one))
+        spread = ops.div(spread, ops.where(several, ops.sub(out, one), one))
+        middle = ops.mul(ops.mul(half, ops.add(start, end)), ops.sub(n, one))
+        return ops.where(several, ops.add(from_start, spread), ops.add(middle, spread))
+    centers = ops.div(ops.add(i, half), scale)
     if how == "half_pixel_symmetric":
         shift = ops.sub(one, ops.div(out, ops.mul(scale, n)))
-        return ops.add(centers, ops.mul(ops.mul(n, half), shift))
-    return centers
+        centers = ops.add(ops.mul(ops.mul(n, half), shift), centers)
+    centers = ops.sub(centers, half)
+    return ops.where(several, centers, _single(0)) if how == "pytorch_half_pixel" else centers
 
 
 def _within(places: Any, last: Any) -> Any:
