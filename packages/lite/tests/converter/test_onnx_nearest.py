@@ -7,7 +7,7 @@ import pytest
 
 from .onnx_models import answers, converted, model, node, write
 
-# (mode of coordinates, of rounding, elements before, scale or size after) -> the places onnxruntime 1.32 takes.
+# (mode of coordinates, of rounding, elements before, scale or size after) -> places of onnxruntime 1.32.
 # In exact arithmetic each has another answer.
 PLACES = {
     ("half_pixel_symmetric", "round_prefer_ceil", 3, 4.6): [0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2],

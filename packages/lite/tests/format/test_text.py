@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mycelia_lite.format import TABLES, FormatError, Table, encode, from_text, read, to_text
+from mycelia_lite.format import TABLES, FormatError, Table, encode, from_text, read, to_text, write
 
 from .test_flatbuffer import FILES, FIXTURES, any_table
 
@@ -15,7 +15,15 @@ from .test_flatbuffer import FILES, FIXTURES, any_table
 def test_text_of_a_real_file_gives_the_same_bytes(name):
     model = read(FIXTURES / name)
     text = to_text(model)
+    assert from_text(text) == model  # all content; where tables lie in the file is the writer's choice
     assert encode(from_text(text)) == encode(model) and to_text(from_text(text)) == text
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_this_writer_comes_back_byte_for_byte(name, tmp_path):
+    write(tmp_path / "ours.ms", read(FIXTURES / name))
+    write(tmp_path / "again.ms", from_text(to_text(read(tmp_path / "ours.ms"))))
+    assert (tmp_path / "again.ms").read_bytes() == (tmp_path / "ours.ms").read_bytes()
 
 
 @pytest.mark.parametrize("name", [t.name for t in TABLES.values() if not t.is_box])
