@@ -107,12 +107,72 @@ _Script = Annotated[
 ]
 
 
+def _truth(option: str, text: str) -> bool:
+    """MindSpore's msrun takes True and False as words."""
+    if text.lower() not in ("true", "false"):
+        raise typer.BadParameter(f"{option} must be True or False, but got {text}")
+    return text.lower() == "true"
+
+
 @app.command(context_settings=_PASS_ON)
 def run(ctx: typer.Context, script: _Script) -> None:
     """Run a MindSpore script as it is: `import mindspore` means mycelia."""
     from mycelia.faces.compat import script as scripts
 
     scripts.run(script, ctx.args)
+
+
+@app.command(context_settings=_PASS_ON)
+def msrun(
+    ctx: typer.Context,
+    task_script: Annotated[str, typer.Argument(help="A script, or another program, and its arguments.")],
+    worker_num: Annotated[int, typer.Option("--worker_num", help="Processes of the job.")] = 8,
+    local_worker_num: Annotated[
+        int, typer.Option("--local_worker_num", help="Those on this machine; by default all.")
+    ] = -1,
+    master_addr: Annotated[
+        str, typer.Option("--master_addr", help="Where the processes meet: an address of a machine.")
+    ] = "127.0.0.1",
+    master_port: Annotated[
+        int | None, typer.Option("--master_port", help="Its port: 8118; on one machine any that is free.")
+    ] = None,
+    node_rank: Annotated[
+        int, typer.Option("--node_rank", help="Number of this machine; -1: ranks in order of arrival.")
+    ] = -1,
+    log_dir: Annotated[Path, typer.Option("--log_dir", help="Folder of the logs, one a rank.")] = Path(),
+    join: Annotated[
+        str, typer.Option("--join", help="False: come back at once, and let the job run.")
+    ] = "True",
+    cluster_time_out: Annotated[
+        int, typer.Option("--cluster_time_out", help="Seconds in which all processes must have come.")
+    ] = 600,
+    bind_core: Annotated[
+        str, typer.Option("--bind_core", help="True: each process keeps to cores of its own.")
+    ] = "False",
+    worker_log_name: Annotated[
+        str, typer.Option("--worker_log_name", help="Name of a log without .log; [rankid] is the rank.")
+    ] = "worker_[rankid]",
+    tail_worker_log: Annotated[
+        str, typer.Option("--tail_worker_log", help="Local ranks that are shown: 0,1; -1: all.")
+    ] = "-1",
+) -> None:
+    """Run a script in several processes that find one another by communication.init(); one that fails ends
+    all, its traceback is shown last, and its exit code is that of the command.
+    """
+    from mycelia.parallel import launcher
+
+    if not _truth("--join", join):
+        command = [sys.executable, "-m", "mycelia", *sys.argv[1:]]
+        log_dir.mkdir(parents=True, exist_ok=True)
+        number = launcher.leave_running(command, log_dir)
+        typer.echo(f"process {number} runs the job; its logs are in {log_dir}")
+        return
+    shown = None if tail_worker_log == "-1" else [int(n) for n in tail_worker_log.split(",") if n.strip()]
+    job = launcher.Job(
+        [task_script, *ctx.args], worker_num, local_worker_num, master_addr, master_port, node_rank, log_dir,
+        cluster_time_out, _truth("--bind_core", bind_core), worker_log_name, shown,
+    )  # fmt: skip
+    raise typer.Exit(launcher.run(job))
 
 
 @app.command()

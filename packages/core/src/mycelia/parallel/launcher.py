@@ -1,0 +1,288 @@
+"""`mycelia msrun`: starts the processes of a job on this machine, keeps their logs, and ends all when one
+fails.
+
+The launcher is also where the processes meet (MindSpore starts a scheduler process for that). Each worker is
+the leader of a process group of its own, so that what it has started ends with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import queue
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from mycelia.engine.base import errors
+from mycelia.parallel.engines import rendezvous
+
+DEFAULT_PORT = 8118  # MindSpore's
+_PATIENCE_S = 3.0  # from asking a process to end to ending it: all are gone within 5 s
+_MISSED = re.compile(r"rank (\d+) takes no part in")  # what a rank says that fails because another has gone
+_MOST_LINES = 60  # of a failed rank's log that are shown at the end
+
+
+@dataclass(slots=True)
+class Job:
+    """What is to run. Below 0, and None: as the launcher finds best.
+
+    `command`: script and arguments; `tail`: local ranks whose output is shown as well, None: all.
+    """
+
+    command: Sequence[str]
+    worker_num: int
+    local_worker_num: int = -1
+    master_addr: str = "127.0.0.1"
+    master_port: int | None = None
+    node_rank: int = -1
+    log_dir: Path = Path()
+    cluster_time_out: int = 600
+    bind_core: bool = False
+    worker_log_name: str = "worker_[rankid]"
+    tail: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        """Errors: ValueError names the option."""
+        if self.worker_num < 1:
+            raise errors.value_error("msrun", f"--worker_num must be positive, but got {self.worker_num}")
+        if self.local_worker_num < 0:
+            self.local_worker_num = self.worker_num
+        if not 0 < self.local_worker_num <= self.worker_num:
+            raise errors.value_error(
+                "msrun",
+                f"--local_worker_num must be in [1, {self.worker_num}], but got {self.local_worker_num}",
+            )
+        if self.master_port is not None and not 1024 <= self.master_port <= 65535:
+            raise errors.value_error(
+                "msrun", f"--master_port must be in [1024, 65535], but got {self.master_port}"
+            )
+        if self.node_rank >= 0 and (self.node_rank + 1) * self.local_worker_num > self.worker_num:
+            raise errors.value_error(
+                "msrun", f"node {self.node_rank} of {self.local_worker_num} processes each does not fit "
+                f"--worker_num {self.worker_num}",
+            )  # fmt: skip
+
+    @property
+    def is_local(self) -> bool:
+        return self.local_worker_num == self.worker_num
+
+    def rank(self, local: int) -> int:
+        """The rank of a local process; -1 where the meeting place gives it."""
+        if self.is_local:
+            return local
+        return self.node_rank * self.local_worker_num + local if self.node_rank >= 0 else -1
+
+
+@dataclass(slots=True)
+class _Worker:
+    local: int
+    name: str
+    log: Path
+    process: subprocess.Popen
+    readers: list[threading.Thread] = field(default_factory=list)
+
+
+def run(job: Job) -> int:
+    """Runs the job to its end; the exit code: 0, or that of the rank that failed first (128 + number of a
+    signal).
+
+    Errors: RuntimeError if the port is taken, OSError if logs cannot be written.
+    """
+    job.log_dir.mkdir(parents=True, exist_ok=True)
+    meeting = _meeting_place(job)
+    port = meeting.getsockname()[1] if meeting is not None else (job.master_port or DEFAULT_PORT)
+    token = os.environ.get("MYCELIA_JOB_TOKEN") or (secrets.token_hex(16) if job.is_local else "")
+    if meeting is not None:
+        rendezvous.Rendezvous(meeting, job.worker_num, token, float(job.cluster_time_out)).start()
+    ended: queue.Queue[tuple[_Worker | None, int]] = queue.Queue()
+    shown = threading.Lock()
+    workers: list[_Worker] = []
+    before = {s: signal.signal(s, lambda number, frame: ended.put((None, number)))
+              for s in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
+    try:
+        for local in range(job.local_worker_num):
+            workers.append(_start(job, local, port, token, shown))
+            threading.Thread(target=_watch, args=(workers[-1], ended), daemon=True).start()
+        code, guilty = _supervise(workers, ended)
+    finally:
+        _end(workers)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if guilty is not None:
+        _tell(guilty, code)
+    return code
+
+
+def _meeting_place(job: Job):
+    """The socket at which the processes meet; None if that is on another machine."""
+    if job.is_local and job.master_port is None:
+        return rendezvous.listen(job.master_addr, 0)
+    try:
+        return rendezvous.listen(job.master_addr, job.master_port or DEFAULT_PORT)
+    except errors.MyceliaRuntimeError as cause:
+        elsewhere = isinstance(cause.__cause__, OSError) and cause.__cause__.errno == errno.EADDRNOTAVAIL
+        if elsewhere and not job.is_local:
+            return None
+        raise
+
+
+def environment(job: Job, local: int, port: int, token: str) -> Mapping[str, str]:
+    """What a worker is told: MindSpore's variables, those of torchrun that say the same, and the job's
+    token.
+    """
+    rank = job.rank(local)
+    told = {
+        "MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": str(job.worker_num), "RANK_SIZE": str(job.worker_num),
+        "MS_SCHED_HOST": job.master_addr, "MS_SCHED_PORT": str(port),
+        "MS_TOPO_TIMEOUT": str(job.cluster_time_out),
+        "DEVICE_ID": str(local), "LOCAL_RANK": str(local), "LOCAL_WORLD_SIZE": str(job.local_worker_num),
+        "MYCELIA_JOB_TOKEN": token, "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip
+    if rank >= 0:
+        told |= {"RANK_ID": str(rank), "MS_NODE_ID": str(rank)}
+    if "MYCELIA_THREADS" not in os.environ:
+        told["MYCELIA_THREADS"] = str(max(1, len(_cores()) // job.local_worker_num))
+    return {**os.environ, **told}
+
+
+def _cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _start(job: Job, local: int, port: int, token: str, shown: threading.Lock) -> _Worker:
+    rank = job.rank(local)
+    number = str(rank if rank >= 0 else local)
+    log = job.log_dir / (job.worker_log_name.replace("[rankid]", number) + ".log")
+    command = list(job.command)
+    if command[0].endswith(".py"):  # as `mycelia run`: `import mindspore` means mycelia
+        command = [sys.executable, "-m", "mycelia", "run", *command]
+    out = log.open("wb")
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=environment(job, local, port, token), start_new_session=True,
+    )  # fmt: skip
+    if job.bind_core and hasattr(os, "sched_setaffinity"):
+        cores = _cores()
+        share = max(1, len(cores) // job.local_worker_num)
+        first = local * share % len(cores)
+        os.sched_setaffinity(process.pid, cores[first : first + share])
+    worker = _Worker(local, f"rank {number}", log, process)
+    show = job.tail is None or local in job.tail
+    reader = threading.Thread(
+        target=_copy, args=(process.stdout, out, f"[{worker.name}] " if show else "", shown)
+    )
+    reader.daemon = True  # a grandchild may keep the pipe open
+    reader.start()
+    worker.readers.append(reader)
+    return worker
+
+
+def _copy(source: IO[bytes], log: IO[bytes], prefix: str, shown: threading.Lock) -> None:
+    """Lines of a worker to its log, and to the screen behind a prefix."""
+    with source, log:
+        for line in iter(source.readline, b""):
+            log.write(line)
+            log.flush()
+            if prefix:
+                text = line.decode(errors="replace")
+                with shown:
+                    sys.stdout.write(prefix + (text if text.endswith("\n") else text + "\n"))
+                    sys.stdout.flush()
+
+
+def _watch(worker: _Worker, ended: queue.Queue) -> None:
+    ended.put((worker, worker.process.wait()))
+
+
+def _exit_code(status: int) -> int:
+    return 128 - status if status < 0 else status
+
+
+def _supervise(workers: list[_Worker], ended: queue.Queue) -> tuple[int, _Worker | None]:
+    """Waits until all have ended well, or one has not; the exit code, and who is guilty."""
+    for _ in workers:
+        worker, status = ended.get()
+        if worker is None:
+            return 128 + status, None  # the launcher itself was asked to end
+        if status:
+            guilty = _guilty(worker, workers)
+            return _exit_code(guilty.process.returncode), guilty
+    return 0, None
+
+
+def _guilty(worker: _Worker, workers: list[_Worker]) -> _Worker:
+    """Who made `worker` fail: the rank that it missed, if that has failed as well; else itself."""
+    end = time.monotonic() + _PATIENCE_S
+    seen = {worker.name}
+    while True:
+        for reader in worker.readers:
+            reader.join(1.0)  # what it said last is in its log
+        missed = _MISSED.findall(worker.log.read_text(errors="replace"))
+        other = next((w for w in workers if missed and w.name == f"rank {missed[-1]}"), None)
+        if other is None or other.name in seen:
+            return worker
+        try:
+            if other.process.wait(max(0.0, end - time.monotonic())) == 0:
+                return worker
+        except subprocess.TimeoutExpired:
+            return worker
+        seen.add(other.name)
+        worker = other
+
+
+def _end(workers: list[_Worker]) -> None:
+    """Ends all processes and what they have started; waits for the rest of their output."""
+    _signal(workers, signal.SIGTERM)
+    end = time.monotonic() + _PATIENCE_S
+    for worker in workers:
+        try:
+            worker.process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            break
+    _signal(workers, signal.SIGKILL, everyone=True)
+    for worker in workers:
+        worker.process.wait()
+        for reader in worker.readers:
+            reader.join(1.0)
+
+
+def _signal(workers: list[_Worker], number: int, everyone: bool = False) -> None:
+    """`everyone`: also the groups of workers that have ended, whose children may live on."""
+    for worker in workers:
+        if everyone or worker.process.poll() is None:
+            try:
+                os.killpg(worker.process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass  # nobody of the group is left
+
+
+def _tell(worker: _Worker, code: int) -> None:
+    """The end of the log of the rank that failed, from its last traceback on."""
+    lines = worker.log.read_text(errors="replace").splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    told = lines[starts[-1] :] if starts else lines
+    print(
+        f"\nmsrun: {worker.name} has failed with exit code {code}; all others were ended. {worker.log} ends:"
+    )
+    print("\n".join(told[-_MOST_LINES:]), flush=True)
+
+
+def leave_running(command: Sequence[str], log_dir: Path) -> int:
+    """Starts the launcher anew, away from this terminal and joined to the job; its process number."""
+    at = next(i for i, part in enumerate(command) if part.partition("=")[0] == "--join")
+    joined = [*command[:at], *command[at + (1 if "=" in command[at] else 2) :]]
+    with (log_dir / "msrun.log").open("wb") as log:
+        return subprocess.Popen(
+            joined, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        ).pid

@@ -1,0 +1,167 @@
+"""`mycelia msrun`: what workers are told, what ends when one fails, who is to blame. Most workers are
+shells.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mycelia.cli import app
+from mycelia.communication import GlobalComm
+from mycelia.engine.communication import from_environment
+from mycelia.parallel import launcher
+from mycelia.parallel.launcher import Job
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups and shells are POSIX")
+
+
+def job(tmp_path, script, ranks=2, **options):
+    return Job(["sh", "-c", script], ranks, log_dir=tmp_path / "logs", **options)
+
+
+def test_each_rank_has_a_log_and_is_shown_behind_its_number(tmp_path, capfd):
+    assert launcher.run(job(tmp_path, 'echo "this is $RANK_ID of $RANK_SIZE"', 3)) == 0
+    logs = tmp_path / "logs"
+    assert sorted(p.name for p in logs.iterdir()) == [f"worker_{r}.log" for r in range(3)]
+    assert (logs / "worker_2.log").read_text() == "this is 2 of 3\n"
+    assert sorted(capfd.readouterr().out.splitlines()) == [f"[rank {r}] this is {r} of 3" for r in range(3)]
+
+
+def test_only_some_are_shown_and_logs_are_called_as_asked(tmp_path, capfd):
+    found = launcher.run(job(tmp_path, "echo $RANK_ID", tail=[1], worker_log_name="w_[rankid]_x"))
+    assert found == 0 and capfd.readouterr().out == "[rank 1] 1\n"
+    assert (tmp_path / "logs" / "w_0_x.log").read_text() == "0\n"
+
+
+@pytest.mark.parametrize(("fate", "code"), [("exit 3", 3), ("kill -9 $$", 137)])
+def test_a_rank_that_fails_ends_all_and_gives_its_code(tmp_path, fate, code, capfd):
+    """The others would wait for ever, and so would what they have started: all of them hold a pipe open."""
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    alive = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    script = f"""
+    if [ $RANK_ID != 1 ]; then exec 9>{pipe}; sleep 100000 & echo begun; wait; fi
+    until [ -s {tmp_path}/logs/worker_0.log ] && [ -s {tmp_path}/logs/worker_2.log ]; do :; done
+    {fate}"""
+    assert launcher.run(job(tmp_path, script, 3)) == code
+    os.set_blocking(alive, True)
+    assert os.read(alive, 1) == b""  # comes when nobody holds it any more
+    os.close(alive)
+    assert f"rank 1 has failed with exit code {code}" in capfd.readouterr().out
+
+
+def test_a_rank_that_only_missed_another_is_not_to_blame(tmp_path, capfd):
+    """It may well end first: the one that left it alone is still busy with its own end."""
+    script = """
+    if [ $RANK_ID = 0 ]; then echo "rank 1 takes no part in barrier()"; exit 1; fi
+    while ! grep -q "takes no part" "$LOGS/worker_0.log"; do :; done
+    echo "Traceback (most recent call last):"; echo "the first"
+    echo "Traceback (most recent call last):"; echo "the last"; exit 5"""
+    assert launcher.run(job(tmp_path, f'LOGS="{tmp_path}/logs"; {script}')) == 5
+    told = capfd.readouterr().out.split("\nmsrun: ")[1]
+    assert told.splitlines()[0].startswith("rank 1 has failed with exit code 5")
+    assert told.splitlines()[1:] == ["Traceback (most recent call last):", "the last"]
+
+
+def test_workers_are_told_what_mindspores_launcher_tells(tmp_path, monkeypatch):
+    monkeypatch.delenv("MYCELIA_JOB_TOKEN", raising=False)
+    told = launcher.environment(Job(["x.py"], 4, 2, "10.0.0.1", node_rank=1), 1, 8118, "secret")
+    expected = {"RANK_ID": "3", "RANK_SIZE": "4", "MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": "4",
+                "MS_NODE_ID": "3", "DEVICE_ID": "1"}  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
+    found = from_environment(told)
+    assert (found.rank, found.size, found.address, found.port, found.local) == (
+        3,
+        4,
+        "10.0.0.1",
+        8118,
+        (1, 2),
+    )
+    by_arrival = launcher.environment(Job(["x.py"], 4, 2, "10.0.0.1"), 1, 8118, "")
+    assert "RANK_ID" not in by_arrival and from_environment(by_arrival).rank == -1
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+          "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, ("mpi", 2, 4, (1, 2))),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"},
+         ("mpi", 1, 2, (1, 2))),
+        ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_PORT": "29500"}, ("torchrun", 0, 2, (0, 2))),
+        ({"RANK_SIZE": "1"}, ("msrun", 0, 1, (0, 1))),
+    ],
+)  # fmt: skip
+def test_what_other_launchers_tell(told, expected):
+    found = from_environment(told)
+    assert (found.launcher, found.rank, found.size, found.local) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"RANK_SIZE": "2"}, "nobody says where they meet"),
+        ({"MS_WORKER_NUM": "two"}, "MS_WORKER_NUM must be a number, but is 'two'"),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "does not say MASTER_PORT"),
+    ],
+)
+def test_environments_that_make_no_sense(told, message):
+    with pytest.raises((RuntimeError, ValueError), match=message):
+        from_environment(told)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"worker_num": 0}, "--worker_num must be positive"),
+        ({"worker_num": 2, "local_worker_num": 3}, r"--local_worker_num must be in \[1, 2\]"),
+        ({"worker_num": 2, "master_port": 80}, r"--master_port must be in \[1024, 65535\]"),
+        ({"worker_num": 4, "local_worker_num": 2, "node_rank": 2}, "node 2 of 2 processes each does not fit"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Job(["x.py"], **options)
+    found = CliRunner().invoke(app, ["msrun", "--join", "perhaps", "x.py"])
+    assert found.exit_code == 2 and "--join must be True or False" in found.output
+
+
+SCRIPT = """
+import sys
+import mindspore as ms
+from mindspore.communication import get_rank, get_group_size, init
+
+init()
+total = ms.ops.AllReduce()(ms.Tensor([get_rank() + 1.0]))
+print("total", total.asnumpy().tolist(), get_group_size(), sys.argv[1:])
+if get_rank() == 1:
+    raise ValueError("rank one has had enough")
+ms.ops.Barrier()()
+"""
+
+
+def test_a_script_of_mindspore_reduces_and_its_traceback_is_shown_last(tmp_path, capfd):
+    """Two real processes over sockets; the second fails, the first would wait for it."""
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    assert launcher.run(Job([str(script), "--lr", "1"], 2, log_dir=tmp_path)) == 1
+    for rank in (0, 1):
+        assert "total [3.0] 2 ['--lr', '1']" in (tmp_path / f"worker_{rank}.log").read_text()
+    assert "rank 1 takes no part in barrier()" in (tmp_path / "worker_0.log").read_text()
+    last = capfd.readouterr().out.rstrip().splitlines()[-1]
+    assert last == "ValueError: rank one has had enough"
+
+
+def test_a_job_that_is_not_joined_leaves_its_launcher_behind(tmp_path):
+    command = [sys.executable, "-m", "mycelia", "msrun", "--worker_num", "1", "--join=False",
+               "--log_dir", str(tmp_path), "sh", "-c", "echo done"]  # fmt: skip
+    number = launcher.leave_running(command, tmp_path)
+    assert os.waitpid(number, 0)[1] == 0
+    assert (tmp_path / "worker_0.log").read_text() == "done\n"
+    assert Path(tmp_path / "msrun.log").read_text() == "[rank 0] done\n"
+    assert not GlobalComm.INITED
