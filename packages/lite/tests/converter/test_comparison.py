@@ -15,6 +15,8 @@ from mycelia_lite.converter.optimise.registry import PASSES
 from mycelia_lite.converter.rules import RULES
 from mycelia_lite.format import Table, read, write
 
+from . import onnx_models as om
+
 MINDIR, MSLITE = mslite.FmkType.MINDIR, mslite.FmkType.MSLITE
 
 
@@ -125,6 +127,35 @@ def test_open_sizes_get_some_with_which_the_source_runs(tmp_path, write_mindir):
     path = write_mindir(Window(), tmp_path / "w", (None, 1, None, None))
     made = convert(MINDIR, path, str(tmp_path / "w"), check=True)
     assert [d.greatest < 1e-5 for d in made.departures] == [True]
+
+
+def resized(tmp_path):
+    """A model of an open size that core computes at known sizes alone."""
+    nodes = [om.node("Resize", "x - scales", "a"), om.node("Shape", "a", "s"), om.node("Relu", "a", "r"),
+             om.node("Reshape", "r s", "y")]  # fmt: skip
+    weights = {"scales": np.float32([1, 1.7])}
+    return om.write(tmp_path / "m.onnx", om.model(nodes, {"x": (np.float32, (2, "n"))}, "y", weights))
+
+
+def test_a_source_of_open_sizes_is_computed_at_known_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)  # no other engine
+    made = convert(mslite.FmkType.ONNX, resized(tmp_path), str(tmp_path / "m"), check=True)
+    (found,) = made.departures
+    assert found.engine == "core, with these sizes known" and found.greatest < 1e-6
+    assert read(made.path).allTensors[0].dims == [2, -1]
+
+
+def test_a_wrong_rule_is_found_at_known_sizes(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
+    right = RULES["relu"]
+
+    def wrong(w, node):
+        right(w, node)
+        w.nodes[-1].primitive = Table("Square")
+
+    monkeypatch.setitem(RULES, "relu", wrong)
+    text = failed(mslite.FmkType.ONNX, resized(tmp_path), str(tmp_path / "m"))
+    assert "from core, with these sizes known" in text and "so no node is found" in text
 
 
 class Window(ms.nn.Cell):

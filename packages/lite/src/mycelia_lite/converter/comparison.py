@@ -8,7 +8,7 @@ node in the source's order whose value departs is named.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from mycelia_lite.model import Model, Tensor
 
 _TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 _OPEN_SIZES = (1, 32, 224)  # that open sizes get
+_WITH_SIZES = "core, with these sizes known"
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,18 @@ class Check:
 
 
 class SourceCheck(Check):
-    """Of a source in core's IR. It is made before the writer rewrites the graph."""
+    """Of a source in core's IR. It is made before the writer rewrites the graph.
 
-    def __init__(self, source: Source, options: Options, path: str, writer: Writer) -> None:
+    `with_sizes`: imports the source again, with all sizes known. What the importer makes of open sizes may
+    have operators of the runtime, which core does not compute.
+    """
+
+    def __init__(
+        self, source: Source, options: Options, path: str, writer: Writer,
+        with_sizes: Callable[[Mapping[str, Sequence[int]]], Source],
+    ) -> None:  # fmt: skip
         self.source, self.path, self.writer, self.options = source, path, writer, options
+        self.with_sizes = with_sizes
         shapes = [v.type.shape for v in source.graph.parameters]
         dtypes = [np.dtype(v.type.dtype.np) for v in source.graph.parameters]
         is_open = any(type(n) is not int or n < 0 for shape in shapes for n in shape)
@@ -141,7 +150,7 @@ class SourceCheck(Check):
         for size in _OPEN_SIZES if is_open else (1,):  # the first with which most engines run
             known = [[n if type(n) is int and n >= 0 else size for n in shape] for shape in shapes]
             drawn = _inputs(known, dtypes, options)
-            if len(found := self._answered(drawn, reasons)) > len(answers):
+            if len(found := self._answered(drawn, reasons, is_open)) > len(answers):
                 inputs, answers = drawn, found
         if not answers:
             listed = "; ".join(dict.fromkeys(reasons))
@@ -149,30 +158,41 @@ class SourceCheck(Check):
         (self.engine, expected), *self.others = answers
         super().__init__(options, inputs, expected, source.framework in (FmkType.TF, FmkType.TFLITE))
 
+    def _with_sizes(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """What core answers to the source as it is imported for these sizes alone."""
+        shapes = dict(zip(self.source.input_names, (list(a.shape) for a in inputs), strict=True))
+        return _run(self.with_sizes(shapes).graph, inputs)
+
     def _answered(
-        self, inputs: Sequence[np.ndarray], reasons: list[str]
+        self, inputs: Sequence[np.ndarray], reasons: list[str], is_open: bool
     ) -> list[tuple[str, list[np.ndarray]]]:
         """What core and other engines answer, by name; `reasons` gets why one does not."""
         engines = {"core": lambda: _run(self.source.graph, inputs)}
+        if is_open:
+            engines[_WITH_SIZES] = lambda: self._with_sizes(inputs)
         if self.source.framework is FmkType.ONNX and importlib.util.find_spec("onnxruntime"):
             engines["onnxruntime"] = lambda: _by_onnxruntime(self.path, self.source, inputs)
         if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
             engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs, self.options.signature)
         if self.source.framework is FmkType.TF and importlib.util.find_spec("tensorflow"):
             engines["TensorFlow"] = lambda: _by_tensorflow(self.path, self.source, inputs)
-        answers = []
+        answers: dict[str, list[np.ndarray]] = {}
         for name, compute in engines.items():
+            if name == _WITH_SIZES and "core" in answers:
+                continue
             try:
-                answers.append((name, compute()))
+                answers[name] = compute()
             except Exception as error:  # other engines raise what they like
                 reasons.append(f"{name}: {str(error).partition(chr(10))[0]}")
-        return answers
+        return list(answers.items())
 
     def _engines(self) -> Iterator[tuple[str, list[np.ndarray]]]:
         return iter(self.others)
 
     def _where(self, written: Table, far: Collection[Departure]) -> str:
         engine = next((d.engine for d in far if d.engine != "core"), None)
+        if self.engine == _WITH_SIZES:
+            return "core computes the source with these sizes only, so no node is found"
         if self.engine != "core":
             return "core cannot compute the source, so no node is found"
         if engine is not None and all(d.engine != "core" for d in far):

@@ -243,7 +243,13 @@ def _imported(job: Job) -> tuple[ms_format.Table, Kept, Check | None]:
     if source.states and job.options.check:
         raise NotAvailable("check: models that keep variables from run to run are not compared")
     writer = Writer(source)
-    comparison = SourceCheck(source, job.options, job.model_file, writer) if job.options.check else None
+    if not job.options.check:
+        return writer.run(RULES), Kept(source.halves, source.scales), None
+
+    def with_sizes(shapes: Mapping[str, Sequence[int]]) -> Source:
+        return _source(replace(job, options=replace(job.options, input_shape=shapes)))
+
+    comparison = SourceCheck(source, job.options, job.model_file, writer, with_sizes)
     return writer.run(RULES), Kept(source.halves, source.scales), comparison
 
 
