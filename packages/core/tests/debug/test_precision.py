@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -298,6 +299,35 @@ def test_operators_and_what_they_are(tmp_path):
     told = invoke("ni", "Tanh-op0", "-d", folder, "-r", folder).output
     assert "input 0 from Default/Add-op0" in told and "z = ops.tanh(y + self.bias)" in told
     assert "left output 0: float32 (4, 5), max" in told and "right output 0" in told
+    assert "read by Default/Sub-op0" in told and "attribute" not in told
+    assert "[ReLU] Default/ReLU-op0" in invoke("ls", "-k", "relu", "-d", folder).output.splitlines()
+
+
+def test_attributes_are_told_and_what_is_near_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with ms.config.context(mode=ms.GRAPH_MODE), debug.dump({"path": str(tmp_path / "d")}):
+        ms.jit(lambda x: ops.relu(ops.softmax(ops.exp(x), axis=-1)) + 1.0)(INPUT)
+    told = invoke("ni", "Softmax-op0", "-d", tmp_path / "d", "-a", "AX", "-s", "1").output
+    assert re.search(r"attribute axis: -1|attribute axis: \(-1,\)", told)
+    text = (tmp_path / "precision_data/temp/op_graph/Softmax-op0.dot").read_text()
+    assert {m.split("/")[-1] for m in re.findall(r'label="([^"]*)"', text)} == {
+        "Exp-op0",
+        "Softmax-op0",
+        "ReLU-op0",
+    }
+    assert text.count("->") == 2
+
+
+@pytest.mark.parametrize("words", [("ls", "-z"), ("nonsense",), ("pt", "missing.npy")])
+def test_what_is_wrong_in_a_command_is_one_line(words, monkeypatch, capsys):
+    from mycelia.debug.precision import cli
+
+    monkeypatch.setattr(sys, "argv", ["mycelia-precision", *words])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    told = capsys.readouterr().err
+    assert stopped.value.code in (1, 2) and words[-1] in told
+    assert "Traceback" not in told and "\n  at " not in told
 
 
 def test_passes_are_listed_by_the_names_that_switch_them():
@@ -398,6 +428,12 @@ def test_a_dump_of_fused_programs_has_the_names_of_the_last_parts(tmp_path):
     np.testing.assert_allclose(np.load(made), chain(INPUT).asnumpy(), rtol=1e-6)
     told = invoke("ni", "ReLU", "-d", tmp_path / "l").output
     assert "return ops.relu(ops.tanh(ops.exp(x)) - 0.5)" in told
+    assert "[ReLU][fuse] Default/ReLU-op0" in told and "  made of Default/Exp-op0" in told
+    assert invoke("ls", "-f", "fus", "-d", tmp_path / "l").output.split() == [
+        "fuse",
+        "[ReLU][fuse]",
+        "Default/ReLU-op0",
+    ]
     done = invoke("vc", "-lt", tmp_path / "l", "-rt", tmp_path / "r", "-o", tmp_path / "out")
     assert "1 tensors compared, 0 not alike" in done.output
 
@@ -500,13 +536,44 @@ def test_a_metric_that_is_not_there_is_told(tmp_path, words):
     assert done.returncode == 1 and "--metric" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_fused_operator_is_compared_with_those_that_it_was_made_of(tmp_path):
+    class Fused(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Dense(5, 3, weight_init="ones", bias_init="ones")
+
+        def construct(self, x):
+            return self.fc(x)
+
+    class Parts(nn.Cell):
+        def construct(self, x, w, b):
+            return ops.matmul(x, w) + b
+
+    with ms.config.context(mode=ms.GRAPH_MODE):
+        with debug.dump({"path": str(tmp_path / "l")}):
+            Fused()(INPUT)
+        w, b = np.ones((5, 3), np.float32), np.full(3, 2, np.float32)
+        with debug.dump({"path": str(tmp_path / "r")}):
+            Parts()(INPUT, ms.Tensor(w), ms.Tensor(b))
+    names = {"Default/fc-Dense/Dense-op0": ["Default/MatMul-op0", "Default/Add-op0"]}
+    (tmp_path / "map.json").write_text(json.dumps(names))
+    invoke("vc", "-lt", tmp_path / "l", "-rt", tmp_path / "r", "-o", tmp_path, "--map", tmp_path / "map.json")
+    rows = {r["TensorIndex"]: r for r in csv.DictReader(next(tmp_path.glob("result_*.csv")).open())}
+    dense = [rows[f"Default_fc-Dense_Dense-op0:{io}"] for io in ("input:0", "input:1", "input:2", "output:0")]
+    rights = [row["RightOp"].rpartition("_")[2] for row in dense]
+    assert rights == ["MatMul-op0", "MatMul-op0", "Add-op0", "Add-op0"]
+    assert [row["MaxAbsoluteError"] for row in dense] == ["0.000000"] * 2 + ["1.000000"] * 2
+
+
 def test_json_is_what_maps_are(tmp_path):
     from mycelia.debug.precision.matching import read_map
 
     path = tmp_path / "map.json"
     path.write_text(json.dumps({"a": "b"}))
     assert read_map(path) == {"a": "b"}
-    for content in ("[1]", '{"a": 1}', "{"):
+    path.write_text(json.dumps({"a": ["b", "c"]}))
+    assert read_map(path) == {"a": ["b", "c"]}
+    for content in ("[1]", '{"a": 1}', "{", '{"a": []}', '{"a": [1]}'):
         path.write_text(content)
         with pytest.raises(ValueError, match="map"):
             read_map(path)

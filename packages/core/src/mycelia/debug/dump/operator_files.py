@@ -23,7 +23,8 @@ _VERSION = 1
 @dataclass(frozen=True, slots=True)
 class RecordedOperator:
     """An operator of a dump. `op`: the op's name; `missing`: attributes that have no text, such as a graph;
-    `numbers`: inputs that are Python numbers, by position; `inputs`: dtypes, None for what is no tensor.
+    `numbers`: inputs that are Python numbers, by position; `inputs`: dtypes, None for what is no tensor;
+    `parts`: full names of what a fused one was made of, in order, by the pass `made_by`.
     """
 
     op: str
@@ -31,6 +32,8 @@ class RecordedOperator:
     missing: tuple[str, ...]
     numbers: dict[int, Any]
     inputs: tuple[DType | None, ...]
+    parts: tuple[str, ...] = ()
+    made_by: str = ""
 
 
 def write_operators(
@@ -53,6 +56,10 @@ def write_operators(
             "numbers": {str(i): to_json(v) for i, v in operator.numbers.items()},
             "inputs": [None if dtype is None else dtype.name for dtype in inputs],
         }  # fmt: skip
+        if operator.parts:
+            found[operator.name] |= {
+                "parts": [part.name for part in operator.parts], "made_by": operator.made_by,
+            }  # fmt: skip
     text = json.dumps({"version": _VERSION, "operators": found})
     files.write(os.path.join(root, "graphs", f"mycelia_operators_graph_{number}.json"), [text])
 
@@ -92,6 +99,7 @@ def _read(told: dict[str, Any]) -> RecordedOperator:
         str(told["op"]), {str(name): from_json(value) for name, value in told["attrs"].items()},
         tuple(map(str, told["missing"])), {int(i): from_json(v) for i, v in told["numbers"].items()},
         tuple(None if name is None else _dtype(name) for name in told["inputs"]),
+        tuple(map(str, told.get("parts", ()))), str(told.get("made_by", "")),
     )  # fmt: skip
 
 

@@ -20,14 +20,17 @@ import click
 import typer
 from rich.console import Console
 
+from mycelia.debug.dump import files
 from mycelia.debug.precision import comparison, matching, operator_check, report, runs, tables
 from mycelia.debug.precision.bisect import Bisect, Metric
-from mycelia.debug.precision.operators import describe, operators
+from mycelia.debug.precision.operators import describe, operators, subgraph
 from mycelia.debug.reading.folders import Dump
 from mycelia.engine.base import errors
 
 PROMPT = "PrecisionTool > "
 _PLAIN, _DEVICE = "ND", "device"  # layouts of `convert`
+#: What wrong options raise: click's class, or that of the copy that newer versions of typer hold.
+_Usage = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 MISMATCH = 3  # exit status of `--fail` when a comparison found one
 
 app = typer.Typer(
@@ -69,7 +72,9 @@ def compare_dumps(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The folder of the table.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Add columns that hide nothing.")] = False,
     by: Annotated[str, typer.Option(help="Match tensors by 'name' or by 'order'.")] = matching.BY_NAME,
-    names: Annotated[Path | None, typer.Option("--map", help="JSON of names to names.")] = None,
+    names: Annotated[
+        Path | None, typer.Option("--map", help="JSON of names to names, or to lists of what was fused.")
+    ] = None,
     threshold: Annotated[
         float, typer.Option("-c", min=0.0, max=1.0, help="Cosine similarity from which tensors are alike.")
     ] = comparison.ALIKE,
@@ -173,21 +178,33 @@ def _save_text(path: Path, array) -> None:
 def list_operators(
     name: Annotated[str, typer.Option("-n", help="Part of the name.")] = "",
     kind: Annotated[str, typer.Option("-t", help="Part of the type.")] = "",
-    fusion: Annotated[str, typer.Option("-f", help="Passes of the compiler with this in their name.")] = "",
+    fusion: Annotated[
+        str, typer.Option("-f", help="Passes of the compiler with this in their name, and what they fused.")
+    ] = "",
+    kernel: Annotated[str, typer.Option("-k", help="Part of the name of the op that ran.")] = "",
     passes: Annotated[bool, typer.Option("--passes", help="List the passes that can be switched.")] = False,
     folder: Annotated[
         Path | None, typer.Option("-d", help="The dump; of the run under test if not said.")
     ] = None,
 ) -> None:
-    """List the operators of a dump, or the passes of the compiler (`-f`)."""
+    """List the operators of a dump, ``[Type][FusionPass] name``, or the passes of the compiler."""
     if fusion or passes:
         for found in runs.pass_names():
             if fusion.lower() in found.lower():
                 console.print(found, markup=False)
+    if passes:
         return
-    for operator in operators(_dump(folder or runs.dump_folder())):
-        if name.lower() in operator.name.lower() and kind.lower() in operator.kind.lower():
-            console.print(f"[{operator.kind}] {operator.name}", markup=False)
+    try:
+        place = folder or runs.dump_folder()
+    except errors.MyceliaError:
+        if fusion:  # it has listed passes
+            return
+        raise
+    for operator in operators(_dump(place)):
+        op = operator.recorded.op if operator.recorded else ""
+        wanted = ((name, operator.name), (kind, operator.kind), (fusion, operator.made_by), (kernel, op))
+        if all(part.lower() in text.lower() for part, text in wanted):
+            console.print(operator.label, markup=False)
 
 
 @app.command("ni")
@@ -197,14 +214,27 @@ def node_information(
     graph: Annotated[int | None, typer.Option("-g", help="In this graph.")] = None,
     folder: Annotated[Path | None, typer.Option("-d", help="The dump of the run under test.")] = None,
     reference: Annotated[Path | None, typer.Option("-r", help="The dump of the trusted run.")] = None,
+    attribute: Annotated[str | None, typer.Option("-a", help="Attributes with this in their name.")] = None,
+    depth: Annotated[
+        int | None, typer.Option("-s", min=1, help="Write what is so many edges away, for Graphviz.")
+    ] = None,
 ) -> None:
     """Tell what an operator is: what feeds it, what it feeds, its lines, its dumped tensors on both sides."""
     right = reference or runs.reference_folder()
-    lines = describe(
-        _dump(folder or runs.dump_folder()), name, graph, _dump(right) if right and right.is_dir() else None
-    )
-    for line in lines:
+    dump = _dump(folder or runs.dump_folder())
+    for line in describe(dump, name, graph, _dump(right) if right and right.is_dir() else None, attribute):
         console.print(line, markup=False)
+    if depth is not None:
+        text = subgraph(dump, name, depth, graph)
+        path = (
+            runs.working_folder()
+            / "temp"
+            / "op_graph"
+            / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)[-200:]}.dot"
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(os.fspath(path), [text])
+        console.print(f"graph: {path}", markup=False)
 
 
 @app.command("ac")
@@ -212,11 +242,18 @@ def automatic_check(
     limit: Annotated[int, typer.Option("-l", min=1, help="At most so many operators.")] = 3,
     compare: Annotated[bool, typer.Option("-c", help="Compare the whole network, too.")] = False,
 ) -> None:
-    """Check what was collected: overflows, then, with -c, all tensors against the trusted run."""
+    """Check what was collected: fused operators, overflows, then, with -c, all tensors against the trusted
+    run.
+    """
     from mycelia.debug.reading.nonfinite import trace_nonfinite
 
     folder = runs.overflow_folder()
     dump = _dump(folder if folder.is_dir() else runs.dump_folder())
+    fused = [o for o in operators(dump) if o.recorded and o.recorded.parts]
+    console.print(f"{len(fused)} fused operators")
+    for operator in fused[:limit]:
+        parts = ", ".join(operator.recorded.parts if operator.recorded else ())
+        console.print(f"{operator.label}: {parts}", markup=False)
     bad = trace_nonfinite(dump)
     console.print(f"{len(bad)} outputs are not finite")
     for found in bad[:limit]:
@@ -396,10 +433,12 @@ def _options(words: list[str]) -> list[str]:
 def _invoke(command: click.Command, words: list[str]) -> int:
     try:
         found = command.main(args=words, prog_name="mycelia-precision", standalone_mode=False)
-    except click.ClickException as error:
+    except _Usage as error:
         error.show()
         return error.exit_code
     except (errors.MyceliaError, OSError, json.JSONDecodeError) as error:
+        if isinstance(error, errors.MyceliaError):
+            error.place = None  # the caller is a terminal
         print(f"error: {error}", file=sys.stderr)
         return 1
     return found if isinstance(found, int) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from mycelia.debug.dump import files
 from mycelia.debug.precision import measures
-from mycelia.debug.precision.matching import BY_NAME, Pair, pairs
+from mycelia.debug.precision.matching import BY_NAME, Names, Pair, pairs
 from mycelia.debug.precision.sums import Sums, extremes, flat, sums
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.ir import SourceLine, read_graphs
@@ -81,7 +81,7 @@ class Comparison:
 
     def __init__(
         self, left: Dump, right: Dump, *, graph: int | None = None, by: str = BY_NAME,
-        names: Mapping[str, str] | None = None, strict: bool = False, threshold: float = ALIKE,
+        names: Names | None = None, strict: bool = False, threshold: float = ALIKE,
     ) -> None:  # fmt: skip
         self.left, self.right, self.graph, self.by, self.names = left, right, graph, by, names
         self.strict, self.threshold = strict, threshold

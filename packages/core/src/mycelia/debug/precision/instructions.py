@@ -89,7 +89,7 @@ def _operators(nodes: Sequence[Node]) -> dict[Node, Operator]:
             found[node] = operator = Operator(node.op, last.name, last.origin, node.attrs, last.type)
         else:
             found[node] = operator = names.operator(node.op, node.location, node.attrs, _rank(node))
-        operator.parts = parts
+        operator.parts, operator.made_by = parts, node.made_by
     return found
 
 

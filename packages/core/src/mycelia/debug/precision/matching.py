@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mycelia.debug.dump import files
-from mycelia.debug.reading.folders import Dump, Record, Step
+from mycelia.debug.reading.folders import Dump, Record, Step, short_name
 from mycelia.engine.base import errors
 
 BY_NAME, BY_ORDER = "name", "order"
@@ -29,9 +29,15 @@ class Pair:
         return f"{self.left.name}:{self.left.io}:{self.left.slot}"
 
 
-def read_map(path: str | os.PathLike) -> dict[str, str]:
+#: Operators under test -> what stands for them: one operator, or those that were fused, in order.
+Names = Mapping[str, str | list[str]]
+
+
+def read_map(path: str | os.PathLike) -> dict[str, str | list[str]]:
     """A JSON object: names of operators under test, or of scopes, -> names of the reference. What a scope
-    makes is the output of its last operator.
+    makes is the output of its last operator. A list of names stands for an operator that was made of those:
+    it makes what the last one makes, and reads what the first one reads and then, of each further one, what
+    stands behind the value that it takes from the one before.
 
     Errors: ValueError for another content.
     """
@@ -39,9 +45,17 @@ def read_map(path: str | os.PathLike) -> dict[str, str]:
         found = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError) as cause:
         raise errors.value_error("map", f"{os.fspath(path)} is no JSON: {cause}") from None
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
-        raise errors.value_error("map", f"{os.fspath(path)} must hold an object of names to names")
+    if not isinstance(found, dict) or not all(map(_is_target, found.values())):
+        raise errors.value_error(
+            "map", f"{os.fspath(path)} must hold an object of names to names, or to lists of names"
+        )
     return found
+
+
+def _is_target(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(name, str) for name in value)
+    return isinstance(value, str)
 
 
 def steps_of(dump: Dump, graph: int | None) -> list[Step]:
@@ -58,7 +72,7 @@ def pairs(
     right: Dump,
     graph: int | None = None,
     by: str = BY_NAME,
-    names: Mapping[str, str] | None = None,
+    names: Names | None = None,
 ) -> Iterator[tuple[Step, Pair]]:
     """The tensors of `left` in order of execution, with the step they are of and their references."""
     ours, theirs = steps_of(left, graph), steps_of(right, graph)
@@ -70,7 +84,7 @@ def pairs(
         yield from ((step, pair) for pair in _of_step(step, other, by, names or {}))
 
 
-def _of_step(step: Step, other: Step | None, by: str, names: Mapping[str, str]) -> Iterator[Pair]:
+def _of_step(step: Step, other: Step | None, by: str, names: Names) -> Iterator[Pair]:
     records = [] if other is None else other.records()
     if by == BY_ORDER:
         yield from _in_order(step.records(), records)
@@ -80,11 +94,30 @@ def _of_step(step: Step, other: Step | None, by: str, names: Mapping[str, str]) 
     for record in reversed(records):
         loose[_bare(record.name), record.io, record.slot] = record
     ours = step.records()
-    partners = _by_scope(ours, names)
+    partners = _by_scope(ours, {name: other for name, other in names.items() if isinstance(other, str)})
+    fused = {short: other for name, other in names.items() if isinstance(other, list)
+             for short in short_name(name)}  # fmt: skip
     for record in ours:
+        if record.name in fused:
+            yield Pair(record, _of_parts(record, fused[record.name], records))
+            continue
         name = partners.get(record.name, record.name)
         found = keyed.get((name, record.io, record.slot))
         yield Pair(record, found or loose.get((_bare(name), record.io, record.slot)))
+
+
+def _of_parts(record: Record, parts: list[str], records: list[Record]) -> Record | None:
+    """What stands for a tensor of an operator that was made of `parts`."""
+    known: dict[tuple[str, str], dict[int, Record]] = {}
+    for r in reversed(records):
+        known.setdefault((_bare(r.name), r.io), {})[r.slot] = r
+    if record.io == "output":
+        return known.get((_bare(parts[-1]), "output"), {}).get(record.slot)
+    read: list[Record] = []
+    for place, part in enumerate(parts):
+        inputs = known.get((_bare(part), "input"), {})
+        read += [inputs[slot] for slot in sorted(inputs) if slot or not place]
+    return read[record.slot] if record.slot < len(read) else None
 
 
 def _by_scope(records: list[Record], names: Mapping[str, str]) -> dict[str, str]:

@@ -2,66 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mycelia.debug.dump import files
-from mycelia.debug.reading.folders import Dump, Record
+from mycelia.debug.dump.operator_files import RecordedOperator, read_operators
+from mycelia.debug.reading.folders import Dump, Record, short_name
 from mycelia.debug.reading.ir import GraphNode, read_graphs
 from mycelia.engine.base import errors
 
 
 @dataclass(slots=True)
 class DumpedOperator:
-    """An operator of a graph, and its tensors in the first iteration that was dumped."""
+    """An operator of a graph, and its tensors in the first iteration that was dumped. `recorded`: how it ran,
+    None where the dump does not say; `readers`: names of those that read what it makes.
+    """
 
     kind: str
     name: str
     graph: int
     node: GraphNode | None
+    recorded: RecordedOperator | None = None
+    readers: tuple[str, ...] = ()
     records: list[Record] = field(default_factory=list)
+
+    @property
+    def made_by(self) -> str:
+        """The pass that fused it; "" if none did."""
+        return self.recorded.made_by if self.recorded else ""
+
+    @property
+    def label(self) -> str:
+        """``[Type][FusionPass] full/name``, the pass of fused operators alone."""
+        return f"[{self.kind}]{f'[{self.made_by}]' if self.made_by else ''} {self.name}"
 
 
 def operators(dump: Dump) -> Iterator[DumpedOperator]:
     """In order of execution, each once; parameters are none."""
     graphs = {rank: read_graphs(place) for rank, place in dump.ranks.items()}
     seen: dict[tuple[int, int, str], DumpedOperator] = {}
+    known: dict[tuple[int, int], _Graph] = {}
     for step in dump.steps:
-        nodes = {files.op_name(n.name): n for n in graphs[step.rank].get(step.graph, {}).values()}
+        place = step.rank, step.graph
+        if place not in known:
+            recorded = read_operators(dump.ranks[step.rank], step.graph)
+            known[place] = _Graph(graphs[step.rank].get(step.graph, {}).values(), recorded)
         fresh = []
         for record in step.records():
             key = step.rank, step.graph, record.name
             if key not in seen:
-                node = nodes.get(files.op_name(record.name))
-                seen[key] = DumpedOperator(record.kind, node.name if node else record.name, step.graph, node)
+                seen[key] = known[place].operator(record, step.graph)
                 fresh.append(seen[key])
             if seen[key] in fresh:
                 seen[key].records.append(record)
         yield from (operator for operator in fresh if operator.kind != "Parameter")
 
 
-def describe(dump: Dump, name: str, graph: int | None = None, reference: Dump | None = None) -> Iterator[str]:
-    """Lines about each operator with `name` in its full name.  Errors: ValueError if there is none."""
+class _Graph:
+    """The nodes of a graph by what files may call them, and who reads them."""
+
+    def __init__(self, nodes: Iterable[GraphNode], recorded: dict[str, RecordedOperator]) -> None:
+        self.recorded = recorded
+        self.by_name = {short: node for node in nodes for short in short_name(node.name)}
+        self.readers: dict[str, dict[str, None]] = {}
+        for node in self.by_name.values():
+            for name in node.inputs:
+                self.readers.setdefault(name, {})[node.name] = None
+
+    def operator(self, record: Record, graph: int) -> DumpedOperator:
+        node = self.by_name.get(record.name) or self.by_name.get(files.op_name(record.name))
+        name = node.name if node else record.name
+        readers = tuple(self.readers.get(name, ()))
+        return DumpedOperator(record.kind, name, graph, node, self.recorded.get(name), readers)
+
+
+def describe(
+    dump: Dump,
+    name: str,
+    graph: int | None = None,
+    reference: Dump | None = None,
+    attribute: str | None = None,
+) -> Iterator[str]:
+    """Lines about each operator with `name` in its full name, with those of its attributes that have
+    `attribute` in their names.  Errors: ValueError if there is none.
+    """
+    found = matching_operators(dump, name, graph)
+    others = list(operators(reference)) if reference is not None else []
+    for operator in found:
+        yield from _describe(operator, others, attribute)
+
+
+def matching_operators(dump: Dump, name: str, graph: int | None = None) -> list[DumpedOperator]:
+    """The one with this full name, or all with `name` in theirs.  Errors: ValueError if there is none."""
     found = [o for o in operators(dump) if name.lower() in o.name.lower() and graph in (None, o.graph)]
     if not found:
         raise errors.value_error("ni", f"no operator of {dump.folder} has {name!r} in its name")
-    exact = [o for o in found if o.name == name]
-    others = list(operators(reference)) if reference is not None else []
-    for operator in exact or found:
-        yield from _describe(operator, others)
+    return [o for o in found if o.name == name] or found
 
 
-def _describe(operator: DumpedOperator, others: list[DumpedOperator]) -> Iterator[str]:
-    yield f"[{operator.kind}] {operator.name}, graph {operator.graph}"
+def _describe(operator: DumpedOperator, others: list[DumpedOperator], attribute: str | None) -> Iterator[str]:
+    yield f"{operator.label}, graph {operator.graph}"
+    if operator.recorded is not None:
+        for part in operator.recorded.parts:
+            yield f"  made of {part}"
+        for key, value in operator.recorded.attrs.items():
+            if attribute is not None and attribute.lower() in key.lower():
+                yield f"  attribute {key}: {value!r}"
     if operator.node is not None:
         for i, peer in enumerate(operator.node.inputs):
             yield f"  input {i} from {peer}"
+        for reader in operator.readers:
+            yield f"  read by {reader}"
         for line in operator.node.stack:
             yield f"  at {line}"
     for side, records in (("left", operator.records), ("right", _records_of(operator.name, others))):
         for record in records:
             yield f"  {side} {record.io} {record.slot}: {_statistics(record)}"
+
+
+def subgraph(dump: Dump, name: str, depth: int, graph: int | None = None) -> str:
+    """The operators with `name` in their names and what is up to `depth` edges away, for Graphviz.
+
+    Errors: ValueError if there is none.
+    """
+    centres = [(o.name, o.graph) for o in matching_operators(dump, name, graph)]
+    edges = {(o.graph, peer, o.name) for o in operators(dump) if o.node for peer in o.node.inputs}
+    near = set(centres)
+    for _ in range(depth):
+        near |= {(end, g) for g, a, b in edges for one, end in ((a, b), (b, a)) if (one, g) in near}
+    lines = [
+        f"  {_dot(g, n)} [label={json.dumps(n)}{' penwidth=2' if (n, g) in centres else ''}]" for n, g in near
+    ]
+    lines += [f"  {_dot(g, a)} -> {_dot(g, b)}" for g, a, b in edges if (a, g) in near and (b, g) in near]
+    return "\n".join(["digraph {", "  node [shape=box]", *sorted(lines), "}", ""])
+
+
+def _dot(graph: int, name: str) -> str:
+    return json.dumps(f"{graph}:{name}")
 
 
 def _records_of(name: str, others: list[DumpedOperator]) -> list[Record]:

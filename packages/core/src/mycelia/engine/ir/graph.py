@@ -44,7 +44,7 @@ class Node:
     an optional parameter that is not given is None. `attrs` holds every attribute of the op's schema.
     """
 
-    __slots__ = ("op", "inputs", "attrs", "outputs", "location", "parts", "__weakref__")
+    __slots__ = ("op", "inputs", "attrs", "outputs", "location", "parts", "made_by", "__weakref__")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Node:
         self.attrs = attrs
         self.location = location
         self.parts: tuple[Node, ...] = ()  # what a pass made it of, in order, if that is more than one node
+        self.made_by = ""  # which pass that was
         self.outputs = [Value(t, producer=self) for t in output_types]
 
     @property

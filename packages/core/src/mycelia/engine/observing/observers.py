@@ -23,11 +23,12 @@ class Operator:
     and a number; `origin`: the user's lines, None if it comes from none; `attrs`: the op's attributes.
     """
 
-    __slots__ = ("attrs", "name", "numbers", "op", "origin", "parts", "type")
+    __slots__ = ("attrs", "made_by", "name", "numbers", "op", "origin", "parts", "type")
 
     def __init__(self, op: Any, name: str, origin: Place | None, attrs: dict[str, Any], kind: str) -> None:
         self.op, self.name, self.origin, self.attrs, self.type = op, name, origin, attrs, kind
         self.parts: tuple[Operator, ...] = ()  # of a fused operator: what it was made of, in order
+        self.made_by = ""  # of a fused operator: the pass of the compiler
         self.numbers: dict[int, Any] = {}  # of an eager call: inputs that are Python numbers, by position
 
     @property

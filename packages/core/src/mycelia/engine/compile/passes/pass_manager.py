@@ -198,6 +198,9 @@ def _run(
     if checks():
         valid(graph)
     if changes:
+        for node in graph.nodes:
+            if node.parts and not node.made_by:
+                node.made_by = step.name
         files.write(stage)
 
 
