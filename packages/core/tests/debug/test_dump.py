@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
-from mycelia.debug.dump import step_folder
+from mycelia.debug.dump import parse, step_folder
+from mycelia.debug.dump.groups import Group
 from mycelia.debug.dump.step_folder import StepFolder
+from mycelia.debug.dump.tensor_files import TensorFiles
 
 
 class Net(nn.Cell):
@@ -270,17 +273,18 @@ def test_the_rank_is_in_the_path(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("letter", ["A", "\u03b1"])
 def test_long_names_are_cut_and_mapped(tmp_path, letter):
-    long = letter * 300 + ".output.0.npy"
-    for array in (X, X + 1):  # the second time the folder is there
-        folder = StepFolder(str(tmp_path / "f"))
-        folder.add_array(long, array)
-        folder.add_array("short.npy", array)
+    long, tensors = letter * 300, TensorFiles(parse({"path": str(tmp_path)}))
+    for number, array in enumerate((X, X + 1)):  # the second time the folder is there
+        folder = StepFolder(str(tmp_path / "f"), tensors)
+        folder.add(Group("Add", long, number, (), [Tensor(array)]))
+        folder.add_text("short.txt", [b"%d" % number])
         folder.publish()
     rows = list(csv.reader((tmp_path / "f/mapping.csv").open(encoding="utf-8")))
-    assert [full for _, full in rows] == [long, long]
+    ending = ".output.0.DefaultFormat.Float32.npy"
+    assert [full for _, full in rows] == [f"Add.{long}.0.0.{number:016d}{ending}" for number in (0, 1)]
     for (short, _), array in zip(rows, (X, X + 1), strict=True):
         assert len(short.encode()) <= 255 and np.load(tmp_path / "f" / short).tolist() == array.tolist()
-    assert np.load(tmp_path / "f/short.npy").tolist() == (X + 1).tolist()
+    assert (tmp_path / "f/short.txt").read_text() == "1"
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
 
 
@@ -298,33 +302,23 @@ def test_long_scopes_are_dumped_and_found_again(tmp_path):
     assert first["op_full_name"] == f"Default/{name}-Inner/Log-op0"
 
 
-def test_a_full_disk_ends_the_dump_with_one_warning(tmp_path, monkeypatch, caplog):
-    count, write = 0, os.writev
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="limits on the size of files")
+def test_a_full_disk_ends_the_dump_with_one_warning(tmp_path, caplog):
+    """Files may have 1000 bytes: the second exponential is cut in its middle."""
+    import resource
 
-    def full(file, parts):
-        nonlocal count
-        count += 1
-        if count > 2:
-            write(file, [parts[0]])  # a disk takes a part of what it has no room for
-            raise OSError(28, "No space left on device")
-        return write(file, parts)
-
-    monkeypatch.setattr(os, "writev", full)
-    net = Net()
+    net = ms.jit(lambda x: ops.exp(ops.tile(ops.exp(x), (100,))))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with caplog.at_level("WARNING", logger="mycelia"):
-        found = dumped(tmp_path, steps=3, net=net)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+        try:
+            found = dumped(tmp_path, steps=3, net=net, x=X[0])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
     told = [r for r in caplog.records if "data dump ends here" in r.getMessage()]
-    assert len(told) == 1 and "No space left" in told[0].getMessage()
-    assert len(found) == 2 and not list(tmp_path.rglob("*.tmp"))
-    for path in found:
-        np.load(path)
-
-
-def test_a_write_that_takes_a_part_is_continued(tmp_path, monkeypatch):
-    write = os.writev
-    monkeypatch.setattr(os, "writev", lambda file, parts: write(file, [b"".join(map(bytes, parts))[:7]]))
-    found = dumped(tmp_path)
-    assert np.load(found[-1]) == pytest.approx(np.exp(np.load(found[-2])), rel=1e-6)
+    assert len(told) == 1 and "File too large" in told[0].getMessage()
+    assert kinds(found) == ["Parameter", "Exp", "Exp", "Tile"] and not list(tmp_path.rglob("*.tmp"))
+    assert np.load(found[-2]) == pytest.approx(np.exp(X[0]), rel=1e-6)
 
 
 def test_values_that_are_the_same_memory_are_one_file(tmp_path):
@@ -334,15 +328,73 @@ def test_values_that_are_the_same_memory_are_one_file(tmp_path):
     assert len(found) == 11 and len(files_of) == len({inode for inode, _ in files_of}) == 6
 
 
-@pytest.mark.parametrize("code", [errno.EMLINK, errno.EPERM])
-def test_where_there_are_no_links_each_value_is_a_file(tmp_path, monkeypatch, code):
-    def refuse(*_, **__):
-        raise OSError(code, os.strerror(code))
+_SYSTEM_CALLS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
 
-    monkeypatch.setattr(os, "link", refuse)
-    found = dumped(tmp_path)
-    assert len({p.stat().st_ino for p in found}) == len(found) == 11
-    assert np.load(found[-2]).tobytes() == np.load(found[-3]).tobytes()
+static int number(const char* name) {
+  const char* text = getenv(name);
+  return text ? atoi(text) : 0;
+}
+
+ssize_t writev(int file, const struct iovec* parts, int count) {
+  ssize_t (*real)(int, const struct iovec*, int) = dlsym(RTLD_NEXT, "writev");
+  struct iovec some = parts[0];
+  if (!number("WRITTEN_AT_ONCE")) return real(file, parts, count);
+  if (some.iov_len > (size_t)number("WRITTEN_AT_ONCE")) some.iov_len = number("WRITTEN_AT_ONCE");
+  return real(file, &some, 1);
+}
+
+int linkat(int from, const char* name, int to, const char* other, int flags) {
+  int (*real)(int, const char*, int, const char*, int) = dlsym(RTLD_NEXT, "linkat");
+  errno = number("LINK_FAILS_WITH");
+  return errno ? -1 : real(from, name, to, other, flags);
+}
+"""
+
+_ODD_SYSTEMS = """
+import errno, os, sys
+import numpy as np
+import mycelia as ms
+from mycelia import debug, ops
+
+net = ms.jit(lambda x: ops.exp(ops.sin(x)))
+codes = errno.EMLINK, errno.EPERM, errno.EIO
+cases = [("WRITTEN_AT_ONCE", 7), *(("LINK_FAILS_WITH", code) for code in codes)]
+for name, value in cases:
+    os.environ[name] = str(value)
+    with debug.dump({"path": os.path.join(sys.argv[1], f"{name}_{value}")}):
+        net(ms.Tensor(np.linspace(0, 1, 50, dtype=np.float32)))
+    del os.environ[name]
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="a compiler, LD_PRELOAD")
+def test_systems_that_write_parts_or_have_no_links(tmp_path):
+    """A library before the system's writes 7 bytes at once, or refuses links: then each value is a file."""
+    source, library = tmp_path / "calls.c", tmp_path / "calls.so"
+    source.write_text(_SYSTEM_CALLS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    done = subprocess.run(
+        [sys.executable, "-c", _ODD_SYSTEMS, str(tmp_path)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for folder in tmp_path.glob("*_*"):
+        paths = sorted((p for p in folder.rglob("*.npy") if "constants" not in p.parts), key=stamp)
+        found[folder.name] = kinds(paths), len({p.stat().st_ino for p in paths})
+        x = np.linspace(0, 1, 50, dtype=np.float32)
+        for path, value in zip(paths, (x, x, np.sin(x), np.sin(x), np.exp(np.sin(x)))):
+            assert np.load(path) == pytest.approx(value, rel=1e-6)
+    whole = ["Parameter", "Sin", "Sin", "Exp", "Exp"]
+    assert found.pop(f"LINK_FAILS_WITH_{errno.EIO}") == (["Parameter"], 1)
+    assert found.pop("WRITTEN_AT_ONCE_7") == (whole, 3)
+    assert list(found.values()) == [(whole, 5)] * 2
+    assert done.stderr.count("data dump ends here") == 1
 
 
 def test_what_waits_for_the_disk_is_bounded(tmp_path, monkeypatch):

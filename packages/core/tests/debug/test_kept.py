@@ -9,8 +9,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
+from mycelia.debug.dump.groups import Group, Step
 from mycelia.debug.dump.kept import Kept
-from mycelia.debug.dump.writer import Group, Record, Step
 from mycelia.engine import _C, observing
 from mycelia.engine.observing.observers import Watched
 
@@ -123,7 +123,7 @@ def test_memory_that_steps_share_counts_once():
     for iteration in range(3):
         step = Step(Watched("f"), iteration)
         for name in ("w", "also w"):
-            kept.add(step, Group([Record("Parameter", name, "1", "output", 0, weight._detach())]))
+            kept.add(step, Group("Parameter", name, 1, (), [weight._detach()]))
         kept.end(step)
         sizes.append(kept.size_bytes)
     assert 40_000 < sizes[0] < 45_000 and sizes[2] < 50_000
@@ -142,11 +142,11 @@ def test_the_size_is_that_of_what_is_kept_whatever_comes_and_goes(seed):
         for i in range(int(rng.integers(0, 12))):
             tensor = pool[rng.integers(8)]._detach() if rng.random() < 0.5 else pool[rng.integers(8)] + 1.0
             call = (None, [tensor, None], [tensor]) if rng.random() < 0.3 else None
-            kept.add(step, Group([Record("Add", f"a{i}", "1", "output", 0, tensor)], call))
+            kept.add(step, Group("Add", f"a{i}", 1, (), [tensor], call))
             assert kept.size_bytes <= limit
         kept.end(step)
         groups = [g for s in kept.steps for g in s.groups]
-        blocks = {r.tensor._memory[0]: r.tensor.nbytes for g in groups for r in g.records}
+        blocks = {t._memory[0]: t.nbytes for g in groups for t in g.tensors}
         assert 0 <= kept.size_bytes - sum(blocks.values()) <= 500 * len(groups)
     kept.clear()
     assert kept.size_bytes == 0

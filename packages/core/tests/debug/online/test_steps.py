@@ -57,6 +57,19 @@ def test_what_steps_share_counts_once():
     assert steps.size_bytes == 5 * SIZE
 
 
+def test_what_a_later_run_replaces_counts_no_longer():
+    """A graph that runs again in the same step, and an operator that runs again in a loop."""
+    steps, made = Steps(10, 4 * SIZE), operator("Default/ReLU-op0")
+    for _ in range(5):
+        values = steps.begin(0, 0)
+        for _ in range(5):
+            steps.add_call(0, values, made, (made, [tensor()], [tensor()]))
+            assert steps.size_bytes == 2 * SIZE and not steps.is_full
+        assert len(steps[0][0].calls) == 1
+    steps.begin(0, 0)
+    assert steps.size_bytes == 0
+
+
 def test_slots_that_are_none_have_no_value():
     steps = Steps(1, 1 << 20)
     add(steps, 0, tensor())

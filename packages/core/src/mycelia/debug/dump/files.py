@@ -13,7 +13,7 @@ import io
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -33,9 +33,14 @@ class Clock:
         self.lock = threading.Lock()
 
     def stamp(self) -> str:
+        return f"{self.take(1):016d}"
+
+    def take(self, count: int) -> int:
+        """The first of `count` stamps, of which each is one later than the one before."""
         with self.lock:
-            self.last = max(self.last + 1, time.time_ns() // 1000)
-            return f"{self.last:016d}"
+            first = max(self.last + 1, time.time_ns() // 1000)
+            self.last = first + count - 1
+            return first
 
 
 #: The one of this process: names of all its dumps are in order.
@@ -54,11 +59,20 @@ def op_name(full_name: str) -> str:
     return full_name.replace("/", "_").replace(".", "_")
 
 
+def stem(kind: str, full_name: str) -> str:
+    """What the names of an operator's files begin with: type, name, task and stream."""
+    return f"{kind}.{op_name(full_name)}.0.0."
+
+
+def ending(dtype: str, layout: str = "DefaultFormat") -> str:
+    return f".{layout}.{dtype}.npy"
+
+
 def file_name(
     kind: str, full_name: str, stamp: str, io: str, slot: int, dtype: str, layout: str = "DefaultFormat"
 ) -> str:
     """``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}.{dtype}.npy``"""
-    return f"{kind}.{op_name(full_name)}.0.0.{stamp}.{io}.{slot}.{layout}.{dtype}.npy"
+    return f"{stem(kind, full_name)}{stamp}.{io}.{slot}{ending(dtype, layout)}"
 
 
 def short_op_name(full_name: str) -> str:
@@ -66,16 +80,26 @@ def short_op_name(full_name: str) -> str:
     return full_name.rpartition("/")[2]
 
 
-def short_file_name(kind: str, full_name: str, stamp: str, io: str, slot: int) -> str:
-    """``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}.npy`` of MindSpore 2.0."""
-    return f"{kind}.{short_op_name(full_name)}.0.0.{stamp}.{io}.{slot}.DefaultFormat.npy"
+def short_stem(kind: str, full_name: str) -> str:
+    """What names of MindSpore 2.0 begin with,
+    ``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}.npy``.
+    """
+    return f"{kind}.{short_op_name(full_name)}.0.0."
 
 
-def old_file_name(full_name: str, io: str, slot: int, shape: Iterable[int], dtype: str) -> str:
-    """``{op name with / -> --}_{io}_{slot}_shape_{d0}_{d1}_..._{Dtype}_{Format}.bin``"""
-    sizes = "_".join(map(str, shape))
-    name = full_name.replace("/", "--")
-    return f"{name}_{io}_{slot}_shape_{sizes}_{dtype}_DefaultFormat.bin"
+SHORT_ENDING = ".DefaultFormat.npy"
+
+
+def old_stem(full_name: str) -> str:
+    """What names begin with by the rule of MindSpore 1.1,
+    ``{op name with / -> --}_{io}_{slot}_shape_{d0}_{d1}_..._{Dtype}_{Format}.bin``.
+    """
+    return full_name.replace("/", "--")
+
+
+def old_ending(shape: Iterable[int], dtype: str) -> str:
+    """What they end in, from ``_shape`` on."""
+    return f"_shape_{'_'.join(map(str, shape))}_{dtype}_DefaultFormat.bin"
 
 
 def fitting(name: str) -> str:
@@ -89,23 +113,20 @@ def fitting(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+def header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+    """What the .npy file of such an array begins with."""
     buffer = io.BytesIO()
     descr = np.lib.format.dtype_to_descr(dtype)
     np.lib.format.write_array_header_1_0(buffer, {"descr": descr, "fortran_order": False, "shape": shape})
     return buffer.getvalue()
 
 
-def array_parts(array: np.ndarray, raw: bool = False) -> list[bytes | memoryview]:
-    """What a .npy file of an array holds, or its bytes alone with `raw`."""
-    parts: list[bytes | memoryview] = [] if raw else [_header(array.dtype, array.shape)]
-    array = np.ascontiguousarray(array)  # which makes [1] of []
-    return [*parts, memoryview(array).cast("B")] if array.size else parts
-
-
 def write_array(folder: str, name: str, array: np.ndarray) -> None:
     """A .npy of its own in `folder`, which appears whole.  Errors: OSError."""
-    write_named(folder, name, array_parts(array))
+    parts: list[bytes | memoryview] = [header(array.dtype, array.shape)]
+    if array.size:
+        parts.append(memoryview(np.ascontiguousarray(array)).cast("B"))
+    write_named(folder, name, parts)
 
 
 def write_named(folder: str, name: str, parts: Iterable[bytes | memoryview]) -> None:
@@ -119,23 +140,17 @@ def write_named(folder: str, name: str, parts: Iterable[bytes | memoryview]) -> 
             csv.writer(file).writerow([short, name])
 
 
-def write_new(folder: int, name: str, parts: Sequence[bytes | memoryview]) -> None:
-    """A file of these parts in the folder with this descriptor, where no other has its name.
-
-    Errors: OSError; nothing is left behind then.
-    """
-    file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+def write_new(path: str, parts: Iterable[bytes | memoryview]) -> None:
+    """A file of these parts, where none has its name.  Errors: OSError; nothing is left behind then."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         try:
-            written = os.writev(file, parts) if parts else 0
             for part in parts:
-                if written < len(part):
-                    _write_all(file, memoryview(part)[written:])
-                written = max(0, written - len(part))
+                _write_all(file, part)
         finally:
             os.close(file)
     except BaseException:
-        os.unlink(name, dir_fd=folder)
+        os.unlink(path)
         raise
 
 

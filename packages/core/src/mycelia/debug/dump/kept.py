@@ -1,20 +1,18 @@
 """Steps in memory that are written only when there is trouble: the ring buffer of a dump.
 
-Its size is that of the memory it keeps from being used again: blocks of tensors, each once however many
-tensors lie in it, and the objects that tell of them. A block is as large as the tensor that fills it: what
-it is rounded up by is memory that nobody has touched.
+Its size is that of the memory it keeps from being used again (`HeldMemory`), and of the objects that tell of
+it.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from mycelia.debug.dump.writer import Group, Step
+from mycelia.debug.dump.groups import Group, Step
+from mycelia.debug.held import HeldMemory
 from mycelia.engine.tensors.tensor import Tensor
-
-_ROUNDED = 0.25  # part of a block that no tensor may need: there are four sizes per power of two
 
 
 class Kept:
@@ -27,13 +25,17 @@ class Kept:
     def __init__(self, most_steps: int | None, most_bytes: int) -> None:
         self.most_steps, self.most_bytes = most_steps, most_bytes
         self.steps: deque[Step] = deque()  # that have ended, the oldest first
-        self.size_bytes = 0
-        self._blocks: dict[int, list[int]] = {}  # address -> how often it is used, and its size
+        self.memory = HeldMemory()
+        self.object_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self.memory.size_bytes + self.object_bytes
 
     def add(self, step: Step, group: Group) -> None:
         """Take one more operator of a step that runs."""
         step.groups.append(group)
-        self._count(group, 1)
+        self._count(group)
         while self.most_bytes and self.size_bytes > self.most_bytes:
             self._drop_first(step)
 
@@ -59,32 +61,31 @@ class Kept:
             self.steps.popleft()
         step = self.steps[0] if self.steps else running
         group = step.groups.popleft()
-        step.lost += len(group.records)
-        self._count(group, -1)
+        step.lost += len(group.tensors)
+        self._discount(group)
 
     def _forget(self, step: Step) -> None:
         while step.groups:
-            self._count(step.groups.popleft(), -1)
+            self._discount(step.groups.popleft())
 
-    def _count(self, group: Group, sign: int) -> None:
-        for record in group.records:
-            self.size_bytes += sign * sum(map(sys.getsizeof, (record, record.stamp, record.tensor)))
-        for tensor in _tensors(group):
-            address, size = tensor._memory
-            block = self._blocks.get(address)
-            if block is None:
-                rest = size - tensor.nbytes
-                block = self._blocks[address] = [0, tensor.nbytes if rest <= size * _ROUNDED else size]
-                self.size_bytes += block[1]
-            block[0] += sign
-            if not block[0]:
-                self.size_bytes -= block[1]
-                del self._blocks[address]
+    def _count(self, group: Group) -> None:
+        self.object_bytes += _objects(group)
+        for tensors in _held(group):
+            self.memory.add(tensors)
+
+    def _discount(self, group: Group) -> None:
+        self.object_bytes -= _objects(group)
+        for tensors in _held(group):
+            self.memory.remove(tensors)
 
 
-def _tensors(group: Group) -> Iterator[Tensor]:
-    for record in group.records:
-        yield record.tensor
+def _objects(group: Group) -> int:
+    """Bytes of the objects that a group is made of."""
+    parts = (group, group.stamp, group.inputs, group.outputs, *group.tensors)
+    return sum(map(sys.getsizeof, parts))
+
+
+def _held(group: Group) -> Iterator[Iterable[Tensor | None]]:
+    yield group.tensors
     if group.call is not None:
-        _, inputs, outputs = group.call
-        yield from (t for t in (*inputs, *outputs) if t is not None)
+        yield from group.call[1:]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mycelia.debug.dump import config as settings
 from mycelia.debug.dump import files
 from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.dump.groups import PARAMETER, Group, Step
 from mycelia.debug.dump.kept import Kept
 from mycelia.debug.dump.naming import UniqueNumbers
 from mycelia.debug.dump.trouble import Trouble
-from mycelia.debug.dump.writer import PARAMETER, Group, Record, Step, Writer
+from mycelia.debug.dump.writer import Writer
+from mycelia.debug.messages.graphs import Call
 from mycelia.debug.statistics import is_finite
 from mycelia.engine.base import config, log
 from mycelia.engine.base.origins import Origin
@@ -93,7 +95,7 @@ class DumpObserver(Observer):
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
             return
         for name, tensor, _ in run.named_arguments():
-            self.take(run, Group(list(self.records(PARAMETER, name, "output", [tensor._detach()]))))
+            self.take(run, self.group(PARAMETER, name, (), [tensor._detach()]))
 
     def before(self, run: Run, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
         step: Step = run.notes[self]
@@ -102,7 +104,7 @@ class DumpObserver(Observer):
         # Which Parameters eager calls read shows one by one; a graph has told of its own at the beginning.
         for name in list(run.parameters)[step.parameters :]:
             _, value = run.parameters[name]
-            self.take(run, Group(list(self.records(PARAMETER, name, "output", [value]))))
+            self.take(run, self.group(PARAMETER, name, (), [value]))
         step.parameters = len(run.parameters)
 
     def seen(
@@ -111,14 +113,14 @@ class DumpObserver(Observer):
         step: Step = run.notes[self]
         operator = self.named(run, operator)
         call = (operator, list(inputs), list(outputs)) if run.of.graph is None else None
-        records: list[Record] = []
+        which = self.config.input_output
         if self.is_written(operator, outputs):
             step.operators.append(operator)
-            if self.config.input_output != settings.OUTPUTS:
-                records += self.records(operator.type, operator.name, "input", inputs)
-            if self.config.input_output != settings.INPUTS:
-                records += self.records(operator.type, operator.name, "output", outputs)
-        self.take(run, Group(records, call))
+            read = () if which == settings.OUTPUTS else inputs
+            made = () if which == settings.INPUTS else outputs
+            self.take(run, self.group(operator.type, operator.name, read, made, call))
+        elif call is not None:
+            self.take(run, Group(operator.type, operator.name, 0, (), (), call))
 
     def is_written(self, operator: Operator, outputs: Sequence[Tensor]) -> bool:
         mode = self.config.op_debug_mode
@@ -137,31 +139,40 @@ class DumpObserver(Observer):
         operator = self.named(run, operator)
         written = self.config.op_debug_mode == settings.EXCEPTION and self.is_chosen(operator)
         call = (operator, list(inputs), []) if run.of.graph is None else None
-        self.take(
-            run,
-            Group(list(self.records(operator.type, operator.name, "input", inputs)) if written else [], call),
-        )
+        self.take(run, self.group(operator.type, operator.name, inputs if written else (), (), call))
 
-    def records(self, kind: str, name: str, io: str, tensors: Sequence[Tensor | None]) -> Iterator[Record]:
-        sample = self.config.sample_num
-        useless = config.get("dump_ignore_useless_output")
-        for slot, tensor in enumerate(tensors):
-            if tensor is not None and (tensor.size or not useless):
-                if sample and tensor.size > sample:
-                    tensor = tensor._detach().reshape(-1)[:sample]
-                yield Record(kind, name, files.CLOCK.stamp(), io, slot, tensor)
+    def group(
+        self,
+        kind: str,
+        name: str,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor | None],
+        call: Call | None = None,
+    ) -> Group:
+        """As much of these as is written: tensors without elements are not, unless they are wanted."""
+        if config.get("dump_ignore_useless_output"):
+            inputs = [t if t is not None and t.size else None for t in inputs]
+            outputs = [t if t is not None and t.size else None for t in outputs]
+        if sample := self.config.sample_num:
+            inputs, outputs = (
+                [None if t is None else _sample(t, sample) for t in ts] for ts in (inputs, outputs)
+            )
+        count = sum([t is not None for t in inputs]) + sum([t is not None for t in outputs])
+        if not count:
+            inputs = outputs = ()
+        return Group(kind, name, files.CLOCK.take(count), inputs, outputs, call)
 
     def take(self, run: Run, group: Group) -> None:
         step: Step = run.notes[self]
         if self.trouble is not None:
-            if group.records or group.call:
+            if group.inputs or group.outputs or group.call:
                 self.trouble.look(step, group)
                 self.kept.add(step, group)
             return
         if group.call is not None:
             step.calls.append(group.call)
-        for record in group.records:
-            self.writer.guarded(self.writer.add, step, record)
+        if group.inputs or group.outputs:
+            self.writer.guarded(self.writer.add, step, group)
 
     def end(self, run: Run, error: BaseException | None) -> None:
         step: Step = run.notes.pop(self)
@@ -183,3 +194,10 @@ class DumpObserver(Observer):
                     text = "iteration %d lacks its first %d tensors, for which last_bytes had no room"
                     log.logger(__name__).warning(text, kept.iteration, kept.lost)
                 self.writer.guarded(self.writer.finish, kept)
+
+
+def _sample(tensor: Tensor | None, size: int) -> Tensor | None:
+    """The first `size` elements of a larger tensor."""
+    if tensor is None or tensor.size <= size:
+        return tensor
+    return tensor._detach().reshape(-1)[:size]

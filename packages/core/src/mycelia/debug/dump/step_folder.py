@@ -11,22 +11,15 @@ import csv
 import errno
 import os
 import shutil
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mycelia.debug.dump import files
 
+if TYPE_CHECKING:
+    from mycelia.debug.dump.groups import Group
+    from mycelia.debug.dump.tensor_files import TensorFiles
+
 _MOST_WAITING = 64 << 20  # bytes of memory that the run may want to have back
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
-
-
-class _File(NamedTuple):
-    name: str
-    parts: Sequence[bytes | memoryview]
-    content: Hashable  # files with the same one are alike; None: like no other
-    owner: Any  # what keeps the parts as they are
 
 
 class StepFolder:
@@ -35,65 +28,49 @@ class StepFolder:
     Errors of all methods: OSError; what is whole by then can still be published.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, tensors: TensorFiles) -> None:
+        self.path, self.tensors = path, tensors
         parent, name = os.path.split(path)
         self.hidden = os.path.join(parent, f".{name}.{files.CLOCK.stamp()}.tmp")
-        self.waiting: list[_File] = []
+        self.waiting: list[Group] = []
+        self.places: set[int] = set()  # addresses of what waits
         self.size = 0  # bytes that wait
-        self.notes: dict[Hashable, dict] = {}  # contents that wait, and what else is known of them
-        self.firsts: dict[Hashable, _File] = {}  # the first file of each
+        self.rows: list[bytes] = []  # of statistic.csv
         self.long_names: list[tuple[str, str]] = []
 
-    def add_array(
-        self, name: str, array: np.ndarray, content: Hashable = None, owner: Any = None, raw: bool = False
-    ) -> None:
-        """`array` as .npy, or its bytes alone with `raw`.
-
-        `content`: what the array is made of, if `owner` keeps that from being used for another.
-        """
-        self._add(_File(self._fitting(name), files.array_parts(array, raw), content, owner), array.nbytes)
-
-    def add_link(self, name: str, content: Hashable) -> None:
-        """Another name of an array that waits, the one with this content."""
-        self.waiting.append(self.firsts[content]._replace(name=self._fitting(name)))
-
-    def add_text(self, name: str, text: str) -> None:
-        data = text.encode()
-        self._add(_File(self._fitting(name), [data], None, None), len(data))
-
-    def _fitting(self, name: str) -> str:
-        short = files.fitting(name)
-        if short != name:
-            self.long_names.append((short, name))
-        return short
-
-    def _add(self, file: _File, size: int) -> None:
-        self.waiting.append(file)
-        if file.content is None or file.content not in self.notes:
-            self.size += size
-        if file.content is not None:
-            self.notes.setdefault(file.content, {})
-            self.firsts.setdefault(file.content, file)
-        if self.size > _MOST_WAITING:
+    def add(self, group: Group) -> None:
+        """Take the tensors of a group, which nobody may write into any more."""
+        self.waiting.append(group)
+        places = self.places
+        for tensor in (*group.inputs, *group.outputs):
+            if tensor is not None and tensor._data_ptr not in places:
+                places.add(tensor._data_ptr)
+                self.size += tensor.nbytes
+        # Ops of such statistics run at once, where nobody takes them for operators of the run.
+        if self.size > (0 if self.tensors.device_statistics else _MOST_WAITING):
             self.flush()
 
     def flush(self) -> None:
         """Write what waits into the hidden folder."""
         waiting, self.waiting, self.size = self.waiting, [], 0
-        self.notes, self.firsts = {}, {}
+        self.places.clear()
+        if not waiting:
+            return
         os.makedirs(self.hidden, exist_ok=True)
-        folder = os.open(self.hidden, os.O_RDONLY)
+        folder = os.open(self.hidden, os.O_RDONLY) if self.tensors.has_files else -1
         try:
-            written: dict[Hashable, str] = {}
-            for file in waiting:
-                first = written.get(file.content)
-                if first is None or not _link(folder, first, file.name):
-                    files.write_new(folder, file.name, file.parts)
-                if file.content is not None:
-                    written.setdefault(file.content, file.name)
+            self.rows.append(self.tensors.write(folder, waiting, self.long_names))
         finally:
-            os.close(folder)
+            if folder >= 0:
+                os.close(folder)
+
+    def add_text(self, name: str, parts: list[bytes]) -> None:
+        """A file that is no tensor's."""
+        short = files.fitting(name)
+        if short != name:
+            self.long_names.append((short, name))
+        os.makedirs(self.hidden, exist_ok=True)
+        files.write_new(os.path.join(self.hidden, short), parts)
 
     def publish(self) -> None:
         """Write what waits, and show the folder, or what it holds in the one that is there already."""
@@ -128,14 +105,3 @@ class StepFolder:
             else:
                 os.replace(source, target)
         os.rmdir(self.hidden)
-
-
-def _link(folder: int, name: str, other: str) -> bool:
-    """Whether `other` is now the same file as `name`; file systems may have no links, or not so many."""
-    try:
-        os.link(name, other, src_dir_fd=folder, dst_dir_fd=folder)
-    except OSError as cause:
-        if cause.errno in _NO_LINKS:
-            return False
-        raise
-    return True

@@ -15,7 +15,7 @@ from mycelia.debug.conditions import (
     condition,
 )
 from mycelia.debug.conditions.recommended import suits
-from mycelia.debug.dump.writer import Group, Record, Step
+from mycelia.debug.dump.groups import Group, Record, Step
 from mycelia.debug.statistics import array_of, is_finite
 from mycelia.engine.base import errors
 
@@ -46,7 +46,7 @@ class Watch:
         self.nodes = given.get("nodes", [])
 
     def looks_at(self, record: Record) -> bool:
-        if record.io != "output" or (self.nodes and not any(part in record.name for part in self.nodes)):
+        if self.nodes and not any(part in record.name for part in self.nodes):
             return False
         return suits(self.condition, record.kind, record.name)
 
@@ -62,13 +62,12 @@ class Trouble:
         is short it may be gone at the end of the step.
         """
         if not self.watches and not step.reason:
-            outputs = (r for r in group.records if r.io == "output")
-            bad = next((r for r in outputs if not is_finite(r.tensor)), None)
+            bad = next((r for r in group.records("output") if not is_finite(r.tensor)), None)
             step.reason = "" if bad is None else f"{bad.name} is not finite"
         for watch in self.watches:
-            read = [r for r in group.records if r.io == "input"] if watch.condition.reads_inputs else []
+            read = group.records("input") if watch.condition.reads_inputs else ()
             inputs = [array_of(r.tensor) for r in read] or None
-            for record in filter(watch.looks_at, group.records):
+            for record in filter(watch.looks_at, group.records("output")):
                 reason = self.hits(watch, step, record, inputs)
                 step.reason = step.reason or reason
 

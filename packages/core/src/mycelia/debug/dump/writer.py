@@ -4,73 +4,27 @@ graphs.
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import json
 import os
-from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-
-from mycelia.debug.device_statistics import device_statistics
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.dump.groups import PARAMETER, Group, Step
 from mycelia.debug.dump.step_folder import StepFolder
-from mycelia.debug.messages.graphs import Call
-from mycelia.debug.statistics import COLUMNS, Statistics, array_of, statistics
+from mycelia.debug.dump.tensor_files import TensorFiles
 from mycelia.engine.base import config, log
-from mycelia.engine.base.dtypes import DType
-from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
-from mycelia.engine.tensors.tensor import Tensor
-
-PARAMETER = "Parameter"
-
-#: Where the elements of a tensor lie, and what they are: the same for tensors that share their memory.
-Content = tuple[int, DType, tuple[int, ...]]
-
-
-class Record(NamedTuple):
-    """A tensor that is to be written."""
-
-    kind: str
-    name: str
-    stamp: str
-    io: str
-    slot: int
-    tensor: Tensor
-
-
-class Group(NamedTuple):
-    """What is written of one operator, or one argument; `call`: the whole call, of an eager operator."""
-
-    records: list[Record]
-    call: graph_files.Call | None = None
-
-
-class Step:
-    """What is known of a run of a graph, or of a step of eager calls."""
-
-    def __init__(self, of: Watched, iteration: int) -> None:
-        self.of, self.iteration = of, iteration
-        self.folder: StepFolder | None = None  # once there is something to write
-        self.groups: deque[Group] = deque()  # kept until it shows whether they are written
-        self.lost = 0  # records, the first ones, that were kept no longer
-        self.reason = ""  # what is wrong in it, as far as it ran
-        self.rows: list[list[str]] = []
-        self.operators: list[Operator] = []  # whose tensors are written
-        self.calls: list[Call] = []  # of eager operators
-        self.parameters = 0  # of those that eager operators have read, how many are taken
 
 
 class Writer:
     """Writes below ``{path}/rank_{rank}``. A disk that takes no more ends the dump with one warning."""
 
     def __init__(self, found: DumpConfig) -> None:
-        self.config, self.columns = found, found.columns
+        self.config, self.tensors = found, TensorFiles(found)
+        self.constants = TensorFiles(replace(found, saved_data="tensor"))
         self.rank = config.get("rank")
         self.root = os.path.join(found.path, f"rank_{self.rank}")
         self.is_broken = False
@@ -87,33 +41,14 @@ class Writer:
             text = "the data dump ends here, %s cannot be written: %s"
             log.logger(__name__).warning(text, self.config.path, cause)
 
-    def add(self, step: Step, record: Record) -> None:
-        """Take one tensor of a step to what is written.  Errors: OSError."""
+    def add(self, step: Step, group: Group) -> None:
+        """Take the tensors of one operator to what is written.  Errors: OSError."""
         folder = step.folder or self.make_folder(step)
-        tensor = record.tensor
-        content = tensor.data_ptr(), tensor.dtype, tensor.shape
-        stays = content in folder.notes or self.config.device_statistics  # where the device has it
-        array = None if stays else array_of(tensor)
-        if self.config.saved_data != "statistic":
-            name = self.file_name(record)
-            if array is None:
-                folder.add_link(name, content)
-            else:
-                folder.add_array(name, array, content, tensor, self.config.layout == "bin")
-        if self.config.saved_data != "tensor":
-            step.rows.append(self.row(record, array, folder.notes.get(content, {})))
-
-    def file_name(self, record: Record) -> str:
-        tensor, dtype = record.tensor, files.dtype_name(record.tensor.dtype)
-        if self.config.layout == "bin":
-            return files.old_file_name(record.name, record.io, record.slot, tensor.shape, dtype)
-        if self.config.naming == "2.0":
-            return files.short_file_name(record.kind, record.name, record.stamp, record.io, record.slot)
-        return files.file_name(record.kind, record.name, record.stamp, record.io, record.slot, dtype)
-
-    def op_name(self, full_name: str) -> str:
-        """As files and tables have it."""
-        return (files.short_op_name if self.config.naming == "2.0" else files.op_name)(full_name)
+        try:
+            folder.add(group)
+        except OSError:
+            folder.publish()  # what is whole
+            raise
 
     def make_folder(self, step: Step) -> StepFolder:
         net, number = self.config.net_name, str(step.iteration)
@@ -124,36 +59,15 @@ class Writer:
         else:
             parent = os.path.join(self.root, net, str(step.of.number))
         os.makedirs(parent, exist_ok=True)
-        step.folder = StepFolder(os.path.join(parent, number))
+        step.folder = StepFolder(os.path.join(parent, number), self.tensors)
         return step.folder
-
-    def row(self, record: Record, array: np.ndarray | None, notes: dict) -> list[str]:
-        """A line of statistic.csv. `notes`: what is known of the content that waits; `array`: the content,
-        where none waited.
-        """
-        head = [record.kind, self.op_name(record.name), "0", "0", record.stamp, record.io, str(record.slot)]
-        if "cells" not in notes:
-            notes["cells"] = self.cells(record.tensor, array)
-        return head + notes["cells"]
-
-    def cells(self, tensor: Tensor, array: np.ndarray | None) -> list[str]:
-        """Size, dtype, shape and statistics of a tensor."""
-        shape = f"({','.join(map(str, tensor.shape))})"
-        if self.config.device_statistics:
-            found = device_statistics(tensor, self.config.device_statistics)
-            values = [f"{found[column]:.9g}" for column in self.columns]
-            return [str(tensor.nbytes), tensor.dtype.name, shape, *values]
-        host = array_of(tensor) if array is None else array
-        numbers = statistics(tensor)
-        cells = [_cell(column, numbers, host) for column in self.columns]
-        return [str(host.nbytes), tensor.dtype.name, shape, *cells]
 
     def finish(self, step: Step) -> None:
         """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
         try:
             for group in step.groups:
-                for record in group.records:
-                    self.add(step, record)
+                if group.inputs or group.outputs:
+                    self.add(step, group)
             if step.folder is not None:
                 self.complete(step, step.folder)
         finally:
@@ -172,16 +86,13 @@ class Writer:
 
     def complete(self, step: Step, folder: StepFolder) -> None:
         """What a step's folder holds beside tensors."""
-        if step.rows:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow([*_COLUMNS, *self.columns])
-            writer.writerows(step.rows)
-            folder.add_text("statistic.csv", text.getvalue())
+        folder.flush()
+        if self.tensors.has_rows and folder.rows:
+            folder.add_text("statistic.csv", [self.tensors.header.encode(), *folder.rows])
         if self.config.save_kernel_args:
             for operator in step.operators:
-                name = f"{operator.type}.{self.op_name(operator.name)}.json"
-                folder.add_text(name, json.dumps(operator.attrs, default=str))
+                name = f"{operator.type}.{self.tensors.op_name(operator.name)}.json"
+                folder.add_text(name, [json.dumps(operator.attrs, default=str).encode()])
 
     def describe(self) -> None:
         """``.dump_metadata``: who wrote this, and asked by what. The version is the one of MindSpore whose
@@ -204,23 +115,7 @@ class Writer:
             return
         parent = os.path.join(self.root, self.config.net_name, str(of.number))
         os.makedirs(parent, exist_ok=True)
-        folder = StepFolder(os.path.join(parent, "constants"))
+        folder = StepFolder(os.path.join(parent, "constants"), self.constants)
         for number, tensor in enumerate(found):
-            name = self.file_name(
-                Record(PARAMETER, f"data-{number}", files.CLOCK.stamp(), "output", 0, tensor)
-            )
-            folder.add_array(name, array_of(tensor), owner=tensor)
+            folder.add(Group(PARAMETER, f"data-{number}", files.CLOCK.take(1), (), (tensor,)))
         folder.publish()
-
-
-_COLUMNS = (
-    "Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type",
-    "Shape",
-)  # fmt: skip
-
-
-def _cell(column: str, numbers: Statistics, array: Any) -> str:
-    if column in ("MD5", "SHA1"):
-        return hashlib.new(column.lower(), array.tobytes()).hexdigest()
-    value = getattr(numbers, COLUMNS[column])
-    return str(value) if isinstance(value, int) else f"{value:.9g}"

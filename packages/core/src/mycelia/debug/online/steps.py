@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mycelia.debug.held import HeldMemory
 from mycelia.debug.messages.graphs import Call
 from mycelia.engine.observing import Operator
 from mycelia.engine.tensors.tensor import Tensor
@@ -55,9 +56,11 @@ class Steps(Mapping[int, Step]):
         self.count, self.most_bytes = count, most_bytes
         self.steps: dict[int, Step] = {}
         self.is_full = False
-        self.size_bytes = 0  # of all that is kept; what steps share counts once
-        self._places: dict[int, set[int]] = {}  # iteration -> addresses
-        self._held: dict[int, list[int]] = {}  # address -> its bytes, and how many steps keep it
+        self.memory = HeldMemory()  # of all that is kept
+
+    @property
+    def size_bytes(self) -> int:
+        return self.memory.size_bytes
 
     def __getitem__(self, iteration: int) -> Step:
         return self.steps[iteration]
@@ -72,31 +75,23 @@ class Steps(Mapping[int, Step]):
         """A place for what a run of a graph has; the oldest steps go."""
         while len(self.steps) >= self.count + (iteration in self.steps):
             self._drop(next(iter(self.steps)))
-        self._places.setdefault(iteration, set())
-        found = GraphValues()
-        self.steps.setdefault(iteration, {})[graph] = found
+        step, found = self.steps.setdefault(iteration, {}), GraphValues()
+        if graph in step:  # it runs again
+            self._let_go(step[graph])
+        step[graph] = found
         self.is_full = False
         return found
 
     def keep(self, iteration: int, tensors: Sequence[Tensor | None]) -> bool:
         """Whether there is room for these in this step; they count from now on."""
-        places = self._places[iteration]
-        new = {t._data_ptr: t.nbytes for t in tensors if t is not None and t._data_ptr not in places}
-        while self._beyond(new) and next(iter(self.steps)) != iteration:
+        self.memory.add(tensors)
+        while self.memory.size_bytes > self.most_bytes and next(iter(self.steps)) != iteration:
             self._drop(next(iter(self.steps)))
-        if self._beyond(new):
+        if self.memory.size_bytes > self.most_bytes:
+            self.memory.remove(tensors)
             self.is_full = True
             return False
-        for address, size in new.items():
-            held = self._held.setdefault(address, [size, 0])
-            self.size_bytes += 0 if held[1] else size
-            held[1] += 1
-        places.update(new)
         return True
-
-    def _beyond(self, new: Mapping[int, int]) -> bool:
-        added = sum(size for address, size in new.items() if address not in self._held)
-        return self.size_bytes + added > self.most_bytes
 
     def add_parameter(self, iteration: int, values: GraphValues, name: str, tensor: Tensor) -> None:
         """Keep a Parameter or argument, if there is room."""
@@ -106,13 +101,16 @@ class Steps(Mapping[int, Step]):
     def add_call(self, iteration: int, values: GraphValues, operator: Operator, call: Call) -> None:
         """Keep what an operator read and made, if there is room."""
         if self.keep(iteration, [*call[1], *call[2]]):
+            before = values.calls.get(operator.name)
             values.calls[operator.name] = call
+            if before is not None:
+                self.memory.remove([*before[1], *before[2]])
 
     def _drop(self, iteration: int) -> None:
-        del self.steps[iteration]
-        for address in self._places.pop(iteration):
-            held = self._held[address]
-            held[1] -= 1
-            if not held[1]:
-                self.size_bytes -= held[0]
-                del self._held[address]
+        for values in self.steps.pop(iteration).values():
+            self._let_go(values)
+
+    def _let_go(self, values: GraphValues) -> None:
+        self.memory.remove(values.parameters.values())
+        for _, inputs, outputs in values.calls.values():
+            self.memory.remove([*inputs, *outputs])

@@ -113,9 +113,9 @@ def _attach(program: _C.Program) -> None:
         for report, _ in list(_reports):
             report(measured)
 
-    gauges = _gauges(gauge)
-    counts = _COUNTS[gauge] if gauges else slice(0, 0)
-    program.measure(meter, gauges, counts.start, counts.stop, _passes(program))
+    found = gauges(gauge)
+    counts = _COUNTS[gauge] if found else slice(0, 0)
+    program.measure(meter, found, counts.start, counts.stop, _passes(program))
 
 
 def _passes(program: _C.Program) -> bytes:
@@ -132,7 +132,7 @@ def keeps_finite(definition: OpDef | None) -> bool:
     return definition is not None and (definition.exact or definition.only_moves)
 
 
-def _gauges(name: str) -> tuple[tuple[Any, _C.Plan], ...]:
+def gauges(name: str) -> tuple[tuple[Any, _C.Plan], ...]:
     """(dtype, Plan) of the kernels that the host has; without a kernel library there are none."""
     found = []
     for dtype in _DTYPES:

@@ -1,0 +1,101 @@
+"""How tensors of a dump become files and rows of statistic.csv. What names, headers and cells look like is
+said here; native code puts them together for all tensors of a step (`_C.write_step`).
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from mycelia.debug.device_statistics import device_statistics
+from mycelia.debug.dump import files
+from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.dump.groups import Group
+from mycelia.debug.statistics import COLUMNS, Statistics, array_of, digest, statistics
+from mycelia.engine import _C
+from mycelia.engine.base.dtypes import bfloat16
+from mycelia.engine.compile import measuring
+from mycelia.engine.tensors.tensor import Tensor
+
+_DIGEST = -1  # instead of the number of a statistic
+_DIGESTS = ("MD5", "SHA1")
+_MOST_DESCRIBED = 4096  # dtypes and shapes that are remembered
+
+_HEAD = (
+    "Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type",
+    "Shape",
+)  # fmt: skip
+
+
+class TensorFiles:
+    """Writes groups of tensors as `found` says. `header`: the first line of statistic.csv."""
+
+    def __init__(self, found: DumpConfig) -> None:
+        self.has_files, self.has_rows = found.saved_data != "statistic", found.saved_data != "tensor"
+        self.device_statistics = found.device_statistics
+        self.short, self.raw = found.naming == "2.0", found.layout == "bin"
+        columns = found.columns if self.has_rows else []
+        self.header = _line([*_HEAD, *columns])
+        self.digested = tuple(column for column in columns if column in _DIGESTS)
+        self.described: dict[bytes, tuple[str, str, bytes]] = {}
+        self.settings = (
+            self.raw,
+            tuple(_DIGEST if c in _DIGESTS else Statistics._fields.index(COLUMNS[c]) for c in columns),
+            measuring.gauges(measuring.STATISTICS) if columns and not self.device_statistics else (),
+            functools.lru_cache(maxsize=4096)(self.names), self.described, self.describe, array_of,
+            self.numbers if self.device_statistics else statistics, self.digests, files.fitting,
+        )  # fmt: skip
+
+    def write(self, folder: int, groups: list[Group], long_names: list[tuple[str, str]]) -> bytes:
+        """Rows of statistic.csv, empty if none are wanted. `folder`: a descriptor, -1 if no files are;
+        `long_names` takes which names stand for which longer ones.
+
+        Errors: OSError; what is whole by then stays.
+        """
+        if len(self.described) > _MOST_DESCRIBED:
+            self.described.clear()
+        return _C.write_step(folder, groups, self.settings, long_names)
+
+    def op_name(self, full_name: str) -> str:
+        """As files and tables have it."""
+        return (files.short_op_name if self.short else files.op_name)(full_name)
+
+    def names(self, kind: str, name: str) -> tuple[str, str]:
+        """What rows of an operator begin with, and names of its files."""
+        row = _line([kind, self.op_name(name), "0", "0"])[:-1]
+        if self.raw:
+            return row, files.old_stem(name)
+        return row, (files.short_stem if self.short else files.stem)(kind, name)
+
+    def describe(self, tensor: Tensor) -> tuple[str, str, bytes]:
+        """What names of files end in, the cells that size, dtype and shape have, and what a file begins with;
+        of all tensors with this dtype and shape.
+        """
+        dtype, shape = files.dtype_name(tensor.dtype), tensor.shape
+        stored = np.dtype(np.float32) if tensor.dtype is bfloat16 else tensor.dtype.np
+        size = tensor.nbytes if self.device_statistics else tensor.size * stored.itemsize
+        shown = f"({','.join(map(str, shape))})"
+        cells = _line([str(size), tensor.dtype.name, shown])[:-1]
+        if self.raw:
+            return files.old_ending(shape, dtype), cells, b""
+        return files.SHORT_ENDING if self.short else files.ending(dtype), cells, files.header(stored, shape)
+
+    def numbers(self, tensor: Tensor) -> list[float]:
+        """Those that the device computes, at the places that they have in `Statistics`."""
+        found = device_statistics(tensor, self.device_statistics)
+        of_fields = {COLUMNS[column]: value for column, value in found.items()}
+        return [of_fields.get(name, 0.0) for name in Statistics._fields]
+
+    def digests(self, tensor: Tensor) -> tuple[str, ...]:
+        array = array_of(tensor)
+        return tuple(digest(column.lower(), array) for column in self.digested)
+
+
+def _line(cells: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue()
