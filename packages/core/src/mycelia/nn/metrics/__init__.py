@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from mycelia.engine.base import errors
+from mycelia.nn.metrics.agreement import (
+    CohenKappa,
+    IoU,
+    MatthewsCorrelation,
+    MeanIoU,
+    R2Score,
+    SpearmanCorrelation,
+)
 from mycelia.nn.metrics.base import Metric, rearrange_inputs
 from mycelia.nn.metrics.classification import (
     F1,
@@ -16,8 +24,10 @@ from mycelia.nn.metrics.classification import (
 )
 from mycelia.nn.metrics.confusion import ConfusionMatrix, ConfusionMatrixMetric
 from mycelia.nn.metrics.curve import ROC, auc
+from mycelia.nn.metrics.images import PeakSignalNoiseRatio, StructuralSimilarity
 from mycelia.nn.metrics.occlusion import OcclusionSensitivity
 from mycelia.nn.metrics.regression import MAE, MSE, Loss
+from mycelia.nn.metrics.scores import AUROC, AveragePrecision, CalibrationError, LogLoss
 from mycelia.nn.metrics.segmentation import (
     Dice,
     HausdorffDistance,
@@ -26,6 +36,7 @@ from mycelia.nn.metrics.segmentation import (
 )
 from mycelia.nn.metrics.similarity import CosineSimilarity
 from mycelia.nn.metrics.text import BleuScore, Perplexity
+from mycelia.nn.metrics.words import CharacterErrorRate, RougeScore, WordErrorRate
 
 _FACTORIES = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "loss": Loss,
@@ -37,6 +48,21 @@ _FACTORIES = {
     "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance,
     "occlusion_sensitivity": OcclusionSensitivity, "perplexity": Perplexity, "roc": ROC,
     "root_mean_square_distance": RootMeanSquareDistance,
+    "auroc": AUROC,
+    "average_precision": AveragePrecision,
+    "calibration_error": CalibrationError,
+    "log_loss": LogLoss,
+    "cohen_kappa": CohenKappa,
+    "iou": IoU,
+    "matthews_correlation": MatthewsCorrelation,
+    "mean_iou": MeanIoU,
+    "r2": R2Score,
+    "spearman_correlation": SpearmanCorrelation,
+    "character_error_rate": CharacterErrorRate,
+    "rouge": RougeScore,
+    "word_error_rate": WordErrorRate,
+    "psnr": PeakSignalNoiseRatio,
+    "ssim": StructuralSimilarity,
 }  # fmt: skip
 
 
@@ -74,11 +100,12 @@ def get_metrics(metrics) -> dict[str, Metric]:
 
 
 __all__ = [
-    "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric",
-        "CosineSimilarity", "Dice",
-    "Fbeta", "HausdorffDistance", "Loss", "MeanSurfaceDistance", "Metric", "OcclusionSensitivity",
-        "Perplexity", "Precision",
-    "Recall", "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
-        "TopKCategoricalAccuracy", "auc",
-    "get_metric_fn", "get_metrics", "names", "rearrange_inputs",
+    "AUROC", "F1", "MAE", "MSE", "ROC", "Accuracy", "AveragePrecision", "BleuScore", "CalibrationError",
+    "CharacterErrorRate", "CohenKappa", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity",
+    "Dice", "Fbeta", "HausdorffDistance", "IoU", "LogLoss", "Loss", "MatthewsCorrelation", "MeanIoU",
+    "MeanSurfaceDistance", "Metric", "OcclusionSensitivity", "PeakSignalNoiseRatio", "Perplexity",
+    "Precision", "R2Score", "Recall", "RootMeanSquareDistance", "RougeScore", "SpearmanCorrelation",
+    "StructuralSimilarity", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy", "WordErrorRate", "auc", "get_metric_fn", "get_metrics", "names",
+    "rearrange_inputs",
 ]  # fmt: skip

@@ -20,6 +20,12 @@ class Metric:
     `eval` before any `update` raises RuntimeError.
     """
 
+    #: Names of what the updates come to, by what becomes of it when two metrics are merged: it is added,
+    #: collected in lists, or, where an update replaces the one before, replaced.
+    _added: tuple[str, ...] = ()
+    _collected: tuple[str, ...] = ()
+    _replaced: tuple[str, ...] = ()
+
     def __init__(self):
         self._indexes: list[int] | None = None
 
@@ -52,6 +58,36 @@ class Metric:
         """The value over all batches so far."""
         raise errors.error(errors.NotSupportedError, type(self).__name__, "eval() is not defined")
 
+    def merge(self, other: Metric) -> Metric:
+        """Take the updates of `other` as if they had come after the own ones, and give the metric: workers
+        that saw a part of the data each come to one value.
+
+        Errors: TypeError for a metric of another type, ValueError for one with other settings,
+        NotSupportedError where the class names nothing that is merged.
+        """
+        self._require_same(other)
+        for name in self._added:
+            setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
+        for name in self._collected:
+            setattr(self, name, [*getattr(self, name), *getattr(other, name)])
+        for name in self._replaced:
+            if getattr(other, name) is not None:
+                setattr(self, name, getattr(other, name))
+        return self
+
+    def _require_same(self, other: Metric) -> None:
+        owner = type(self).__name__
+        if type(other) is not type(self):
+            raise errors.type_error(owner, f"merge() takes a {owner}, but got {type(other).__name__}")
+        if not (self._added or self._collected or self._replaced):
+            raise errors.error(errors.NotSupportedError, owner, "merge() is not defined")
+        mine, its = self._settings(), other._settings()
+        if mine != its:
+            raise errors.value_error(owner, f"merge() takes one with the settings {mine}, but got {its}")
+
+    def _settings(self) -> dict:
+        return {k: v for k, v in vars(self).items() if not k.startswith("_") and k not in self._added}
+
     def __call__(self, *inputs):
         """The value of one batch alone."""
         self.clear()
@@ -80,6 +116,13 @@ class Metric:
     def _require_updates(self, count: int) -> None:
         if not count:
             raise errors.runtime_error(type(self).__name__, "eval() was called before any update()")
+
+
+def _sum(a, b):
+    """Of counts and sums, None standing for none."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a or b if isinstance(a, bool) else a + b
 
 
 def as_array(value, owner: str) -> np.ndarray:

@@ -36,6 +36,8 @@ class Accuracy(_Typed):
     Shapes: predictions [N, C], labels [N] or one-hot [N, C].
     """
 
+    _added = ("_correct_num", "_total_num")
+
     def clear(self):
         self._correct_num, self._total_num = 0, 0
 
@@ -57,6 +59,8 @@ class Accuracy(_Typed):
 
 class _Counted(_Typed):
     """Keeps true positives, predicted and actual counts per class."""
+
+    _added = ("_hits", "_predicted", "_actual")
 
     def clear(self):
         self._hits = self._predicted = self._actual = None
@@ -88,6 +92,15 @@ class _Counted(_Typed):
                 self._predicted + counts[1],
                 self._actual + counts[2],
             )
+
+    def merge(self, other):
+        if self._type == "classification":
+            return super().merge(other)
+        self._require_same(other)
+        for name in self._added:  # counts of rows, which follow one another
+            parts = [one for one in (getattr(self, name), getattr(other, name)) if one is not None]
+            setattr(self, name, np.concatenate(parts) if parts else None)
+        return self
 
     def _result(self, value: np.ndarray, average: bool):
         if not isinstance(average, bool):
@@ -140,6 +153,8 @@ class F1(Fbeta):
 
 class TopKCategoricalAccuracy(Metric):
     """Share of rows whose label is among the k largest scores."""
+
+    _added = ("_correct", "_total")
 
     def __init__(self, k: int):
         super().__init__()

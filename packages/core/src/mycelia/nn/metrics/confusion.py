@@ -17,6 +17,8 @@ class ConfusionMatrix(Metric):
     ValueError for classes outside [0, num_classes).
     """
 
+    _added = ("confusion_matrix", "_updated")
+
     def __init__(self, num_classes: int, normalize: str = "no_norm", threshold: float = 0.5):
         super().__init__()
         if isinstance(num_classes, bool) or not isinstance(num_classes, int):
@@ -143,6 +145,8 @@ class ConfusionMatrixMetric(Metric):
     over all updates. A rate without cases is NaN and left out of means and sums. Errors:
     NotImplementedError for an unknown rate, ValueError for inputs other than 0 and 1.
     """
+
+    _collected = ("_counts",)
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ class ROC(Metric):
         self.class_num, self.pos_label = class_num, pos_label
         self.clear()
 
+    _replaced = ("_scores", "_labels")
+
     def clear(self):
         self._scores = self._labels = None
 
@@ -82,13 +84,20 @@ def _curve(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.nda
         raise errors.value_error(
             "ROC", "the labels hold no positive sample, so true positive rates have no meaning"
         )
+    true, false, distinct = ranked(scores, positive)
+    thresholds = np.append(distinct[0] + 1, distinct)
+    return false / (positive.size - positives), true / positives, thresholds
+
+
+def ranked(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(true positives, false positives, the score) at each distinct score, descending.
+
+    The counts have a 0 in front, of no score.
+    """
     order = np.argsort(-scores, kind="stable")
     scores, hits = scores[order], np.cumsum(positive[order])
     last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1)  # where each run of equal scores ends
-    true = np.append(0, hits[last])
-    false = np.append(0, last + 1 - hits[last])
-    thresholds = np.append(scores[0] + 1, scores[last])
-    return false / (positive.size - positives), true / positives, thresholds
+    return np.append(0, hits[last]), np.append(0, last + 1 - hits[last]), scores[last]
 
 
 def auc(x, y, reorder: bool = False) -> float:

@@ -21,6 +21,8 @@ class OcclusionSensitivity(Metric):
     Errors: RuntimeError for a batch other than 1.
     """
 
+    _replaced = ("_falls",)
+
     def __init__(self, pad_val: float = 0.0, margin=2, n_batch: int = 128, b_box=None):
         super().__init__()
         owner = "OcclusionSensitivity"

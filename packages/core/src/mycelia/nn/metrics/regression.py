@@ -11,6 +11,8 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 class Loss(Metric):
     """The mean over updates of the loss, a number or the mean of a vector of them."""
 
+    _added = ("_sum", "_count")
+
     def __init__(self):
         super().__init__()
         self.clear()
@@ -35,6 +37,8 @@ class Loss(Metric):
 
 class _Error(Metric):
     """Sums of element errors over the number of samples (first dimension)."""
+
+    _added = ("_sum", "_samples")
 
     def __init__(self):
         super().__init__()

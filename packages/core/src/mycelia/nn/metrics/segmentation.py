@@ -9,20 +9,23 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class Dice(Metric):
-    """``2 sum(p y) / (sum p^2 + sum y^2 + smooth)``, summed over updates and divided by
-    the number of rows of all.
+    """``2 sum(p y) / (sum p^2 + sum y^2 + smooth)``, summed over updates and divided by the number of rows
+    of all, as in MindSpore; with `per_sample` that of each row, and their mean.
 
-    The division by rows, not updates, is MindSpore's. Errors: ValueError for different shapes, RuntimeError
-    without updates.
+    Errors: ValueError for different shapes, RuntimeError without updates.
     """
 
-    def __init__(self, smooth: float = 1e-5):
+    _added = ("_sum", "_rows")
+
+    def __init__(self, smooth: float = 1e-5, per_sample: bool = False):
         super().__init__()
+        if not isinstance(per_sample, bool):
+            raise errors.type_error("Dice", f"per_sample must be a bool, but got {per_sample!r}")
         if not isinstance(smooth, float):
             raise errors.type_error("Dice", f"smooth must be a float, but got {smooth!r}")
         if not smooth > 0:
             raise errors.value_error("Dice", f"smooth must be positive, but got {smooth}")
-        self.smooth = smooth
+        self.smooth, self.per_sample = smooth, per_sample
         self.clear()
 
     def clear(self):
@@ -37,9 +40,10 @@ class Dice(Metric):
                 f"predictions and labels must have one shape, but have {predictions.shape} and "
                 f"{labels.shape}",
             )
-        overlap = 2 * (predictions * labels).sum()
-        area = np.square(predictions).sum() + np.square(labels).sum() + self.smooth
-        self._sum += float(overlap / area)
+        axes = tuple(range(1, predictions.ndim)) if self.per_sample else None
+        overlap = 2 * (predictions * labels).sum(axes)
+        area = np.square(predictions).sum(axes) + np.square(labels).sum(axes) + self.smooth
+        self._sum += float((overlap / area).sum())
         self._rows += len(predictions)
 
     def eval(self):
@@ -52,6 +56,8 @@ _METRICS = ["euclidean", "chessboard", "taxicab"]
 
 class _Surface(Metric):
     """Distances between the surfaces of one label in two images; an update replaces the one before."""
+
+    _replaced = ("_prediction", "_truth")
 
     def __init__(self, distance_metric: str):
         super().__init__()

@@ -16,6 +16,8 @@ class CosineSimilarity(Metric):
     As in MindSpore an update replaces the one before.
     """
 
+    _replaced = ("_matrix",)
+
     def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True):
         super().__init__()
         if similarity not in ("cosine", "dot"):

@@ -21,6 +21,8 @@ class BleuScore(Metric):
     Errors: ValueError for n_gram outside [1, 4] or lists of different lengths.
     """
 
+    _added = ("_hits", "_totals", "_length", "_reference_length", "_updated")
+
     def __init__(self, n_gram: int = 4, smooth: bool = False):
         super().__init__()
         if isinstance(n_gram, bool) or not isinstance(n_gram, int):
@@ -81,6 +83,8 @@ class Perplexity(Metric):
     Shapes: probabilities [..., C], labels [...]. Labels equal to `ignore_label` are left out. Probabilities
     below 1e-10 count as 1e-10. Errors: RuntimeError for shapes that do not fit, or when nothing was counted.
     """
+
+    _added = ("_sum", "_count")
 
     def __init__(self, ignore_label: int | None = None):
         super().__init__()
