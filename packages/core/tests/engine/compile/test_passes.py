@@ -1,5 +1,7 @@
 """Passes, the memory plan and programs."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,38 @@ def test_stages_are_saved_and_read_back(tmp_path):
     assert any(f.name.endswith("_validate.ir") for f in files)
     for file in files:
         parse(file.read_text(), find)
+
+
+def saved_texts(tmp_path, **settings):
+    """The graphs that a compilation saves: stage -> text."""
+    folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+    with ms.config.context(save_graphs=2, save_graphs_path=str(folder), **settings):
+        ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
+    return {re.search(r"_\d\d_(\w+)$", f.stem)[1]: f.read_text() for f in sorted(folder.glob("*.ir"))}
+
+
+def test_graphs_of_chosen_passes_and_every_third_graph_are_saved_texts(tmp_path):
+    every = list(saved_texts(tmp_path))
+    assert list(saved_texts(tmp_path, save_graphs_passes="cse, valid")) == ["cse", "validate"]
+    folder = tmp_path / "third"
+    counts = []
+    for interval in (1, 3):
+        with ms.config.context(
+            save_graphs=2, save_graphs_path=str(folder / str(interval)), save_graphs_interval=interval
+        ):
+            for _ in range(3):
+                ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
+        counts.append(len(list((folder / str(interval)).glob("*.ir"))))
+    assert counts[0] == 3 * counts[1] and counts[0] >= 3 * len(every)
+
+
+def test_saved_graphs_tell_as_much_as_is_asked_for(tmp_path):
+    texts = [saved_texts(tmp_path, save_graphs_format=detail)["captured"] for detail in range(3)]
+    body = [[line.strip() for line in text.splitlines()[1:]] for text in texts]
+    assert all(" = multiply(%" in text or " = mul(%" in text for text in texts)
+    assert "Tensor[" not in "".join(line.partition("const")[0] for line in body[0] if "graph " not in line)
+    assert "@ " not in texts[1] and "dim=none" in texts[1] and "dim=none" not in texts[0]
+    assert f'@ "{__file__}"' in texts[2] and [len(b) for b in body] == [len(body[0])] * 3
 
 
 def test_environment_that_is_set_later_saves_graphs_too(tmp_path, monkeypatch):

@@ -100,6 +100,20 @@ def _save_graphs_level(value):
     return int(value)
 
 
+def _interval(value):
+    if value < 1:
+        raise errors.value_error(
+            "set_context", f"'save_graphs_interval' must be at least 1, but got {value!r}"
+        )
+    return value
+
+
+def _format(value):
+    if value not in (0, 1, 2):
+        raise errors.one_of(value, (0, 1, 2), subject="set_context", what="'save_graphs_format'")
+    return value
+
+
 def _save_graphs_from_env(text: str):
     if text in ("0", "1", "2", "3"):
         return int(text)
@@ -247,6 +261,13 @@ SETTINGS: dict[str, Setting] = {
         _s("save_graphs_path", ".", env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH"),
            parse=_save_graphs_path_from_env,
            doc="Directory of the saved graphs."),
+        _s("save_graphs_interval", 1, env=("MYCELIA_SAVE_GRAPHS_INTERVAL", "MS_DEV_DUMP_IR_INTERVAL"),
+           check=_interval, doc="Of the files of saved graphs only every so many-th is written."),
+        _s("save_graphs_passes", "", env=("MYCELIA_SAVE_GRAPHS_PASSES", "MS_DEV_DUMP_IR_PASSES"),
+           doc="Parts of names of stages and passes, comma-separated: graphs are saved after these alone."),
+        _s("save_graphs_format", 2, env=("MYCELIA_SAVE_GRAPHS_FORMAT", "MS_DEV_DUMP_IR_FORMAT"),
+           check=_format, doc="What saved graphs tell: 0 what each node reads, 1 also types and attributes, "
+           "2 also the user's lines and scopes."),
         _s("print_file_path", "", env="MYCELIA_PRINT_FILE_PATH",
            doc="File that takes what `ops.Print` prints; empty = the screen."),
         _s("cache_host", "127.0.0.1", env=("MYCELIA_CACHE_HOST", "MS_CACHE_HOST"), in_context=False,

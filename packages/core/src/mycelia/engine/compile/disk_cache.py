@@ -44,6 +44,7 @@ LARGEST = 1 << 30  # bytes of all files in the folder; the least recently used g
 _HEAD = len(MARK) + 32 + 8
 _WITHOUT_EFFECT = frozenset(  # settings that change no graph
     ("enable_compile_cache", "compile_cache_path", "save_graphs", "save_graphs_path", "print_file_path")
+    + ("save_graphs_interval", "save_graphs_passes", "save_graphs_format")
     + ("debug", "submodule_log_level", "env_config_path", "dump_config", "trace_plugins", "strict_plugins")
 )
 

@@ -42,10 +42,17 @@ def constant_table(graph: Graph) -> dict[str, Any]:
     return table
 
 
-def to_text(graph: Graph) -> str:
-    """The graph as text; the regions of its nodes are written inside their attributes."""
+NODES, TYPES, PLACES = range(3)  # how much `to_text` tells
+
+
+def to_text(graph: Graph, detail: int = PLACES) -> str:
+    """The graph as text; the regions of its nodes are written inside their attributes.
+
+    `detail`: `NODES` what each node reads, and its regions, `TYPES` types and attributes, too, `PLACES` all
+    that `parse` wants: the user's lines and scopes.
+    """
     names = {id(tensor): name for name, tensor in constant_table(graph).items()}
-    return "\n".join(_Printer(names).graph(graph, ""))
+    return "\n".join(_Printer(names, detail).graph(graph, ""))
 
 
 def to_dot(graph: Graph) -> str:
@@ -69,8 +76,8 @@ def to_dot(graph: Graph) -> str:
 
 
 class _Printer:
-    def __init__(self, constant_names: dict[int, str]) -> None:
-        self.constant_names = constant_names
+    def __init__(self, constant_names: dict[int, str], detail: int) -> None:
+        self.constant_names, self.detail = constant_names, detail
 
     def graph(self, graph: Graph, indent: str) -> list[str]:
         names: dict[Value, str] = {}
@@ -85,10 +92,15 @@ class _Printer:
             for value in node.outputs:
                 names[value] = self.unique(value.name or str(count), taken)
                 count += not value.name
-            left = ", ".join(f"%{names[v]}: {v.type}" for v in node.outputs)
+            left = ", ".join(f"%{names[v]}" + self.typed(v) for v in node.outputs)
             inputs = ", ".join(self.use(v, names) for v in node.inputs)
-            attrs = ", ".join(f"{k}={self.attribute(a, inner)}" for k, a in node.attrs.items())
-            place = node.location
+            told = (
+                node.attrs.items()
+                if self.detail
+                else ((k, a) for k, a in node.attrs.items() if isinstance(a, Graph))
+            )
+            attrs = ", ".join(f"{k}={self.attribute(a, inner)}" for k, a in told)
+            place = node.location if self.detail == PLACES else None
             suffix = "" if place is None else f"  @ {self.place(place)}"
             lines.append(
                 f"{inner}{left} = {node.op.name}({inputs})" + (f" {{{attrs}}}" if attrs else "") + suffix
@@ -97,6 +109,9 @@ class _Printer:
         lines.append(f"{inner}return {results}".rstrip())
         lines.append(indent + "}")
         return lines
+
+    def typed(self, value: Value) -> str:
+        return f": {value.type}" if self.detail else ""
 
     @staticmethod
     def place(place: Place) -> str:

@@ -12,17 +12,21 @@ from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.text import to_dot, to_text
 
 _graph_numbers = itertools.count()
+_serials = itertools.count(1)  # of all files that could be written
+_SETTINGS = tuple(f"save_graphs{end}" for end in ("", "_path", "_interval", "_passes", "_format"))
 _MAIN_STAGES = ("captured", "validate", "lowered", "placed")
 
 
 class GraphFiles:
     """Writes `<number>_<graph>_<k>_<stage>.ir` files when graphs are to be saved: level 1 the main stages,
-    2 all, 3 with a picture each for Graphviz, `.dot`."""
+    2 all, 3 with a picture each for Graphviz, `.dot`. Of these every n-th, and those of stages with a part
+    of the name, where settings say so; their numbers stay as they would be without.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.count = 0
-        config.read_again("save_graphs", "save_graphs_path")  # MindSpore reads the environment here, too
+        config.read_again(*_SETTINGS)  # MindSpore reads the environment here, too
         self.level = config.get("save_graphs")
         self.directory = config.get("save_graphs_path") if self.level else None
         self.prefix = ""
@@ -37,8 +41,13 @@ class GraphFiles:
             self.prefix = f"{next(_graph_numbers):04d}_{name}"
         path = os.path.join(self.directory, f"{self.prefix}_{self.count:02d}_{stage}")
         self.count += 1
+        chosen = [part for part in map(str.strip, config.get("save_graphs_passes").split(",")) if part]
+        if next(_serials) % config.get("save_graphs_interval") or (
+            chosen and not any(part in stage for part in chosen)
+        ):
+            return
         with open(f"{path}.ir", "w", encoding="utf-8") as file:
-            file.write(to_text(self.graph) + "\n")
+            file.write(to_text(self.graph, config.get("save_graphs_format")) + "\n")
         if self.level == 3:
             with open(f"{path}.dot", "w", encoding="utf-8") as file:
                 file.write(to_dot(self.graph))
