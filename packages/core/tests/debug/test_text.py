@@ -86,6 +86,40 @@ def test_steps_tell_their_health(ask):
     assert ask("steps").splitlines()[-1].startswith(">")
 
 
+@pytest.mark.parametrize(
+    ("level", "of_relu"),
+    [
+        ("NO_TENSOR", []),
+        ("CURT_HEALTH", ["bad"]),
+        ("concise_health", ["20", "0", "0", "4"]),
+        ("FULL_HEALTH", ["float32", "2", "[5, 4]", "20", "0", "0", "4"]),
+        ("SHAPE", ["float32", "2", "[5, 4]"]),
+    ],
+)
+def test_health_has_the_levels_of_tensorflows_debugger(ask, level, of_relu):
+    ask(f"step {BAD}")
+    told = ask(f"health {level} relu-ReLU/ReLU-op")
+    assert told.startswith(f"{level.upper()}, iteration {BAD}")
+    (line,) = [line for line in told.splitlines() if line.startswith("relu-ReLU/ReLU-op0:0")]
+    found = re.sub(r"^\S+\s+ReLU\s*", "", line).replace(", ", ",").split()
+    wanted = [cell.replace(", ", ",") for cell in of_relu]
+    assert found[: len(wanted)] == wanted
+    if level == "FULL_HEALTH":
+        assert sum(map(int, found[-3:])) == 16  # below, at and above zero, beside the NaN
+    else:
+        assert len(found) == len(wanted)
+
+
+def test_health_of_all_outputs_and_wrong_words(ask):
+    ask("step 0")
+    everything = ask("health").splitlines()
+    assert len(everything) > 8 and all("ok" in line for line in everything[1:])
+    elements = ask("health FULL_TENSOR relu-ReLU/ReLU-op")
+    assert "[5, 4]" in elements and "..." in elements
+    assert "There is no such output" in ask("health nothing")
+    assert "FULL_HEALTH" in ask("health medium relu", right=False)
+
+
 def test_time_is_travelled(ask):
     assert ask("step 2") == "iteration 2\n" and ask("n") == "iteration 3\n"
     assert "no iteration after" in ask("next", right=False)
@@ -236,7 +270,7 @@ def test_tensors_are_written_whole_or_not_at_all(ask, dump, tmp_path):
 def test_help_names_every_command_and_wrong_lines_are_told(ask):
     listed = ask("help")
     assert all(name in listed for name in COMMANDS)
-    assert "also ls" in ask("help nodes") and ask("he nodes") == ask("help nodes")
+    assert "also ls" in ask("help nodes") and ask("h nodes") == ask("help nodes")
     for wrong in ("frobnicate", "stack", "steps 3", "show 'x"):
         ask(wrong, right=False)
     assert ask("") == ""

@@ -100,7 +100,7 @@ def run_words(place: Place, screen: Screen, words: list[str]) -> None:
     found.run(place, screen, arguments)
 
 
-@command("help", "[COMMAND]", most=1)
+@command("help", "[COMMAND]", also=("h", "?"), most=1)
 def _help(place: Place, screen: Screen, words: list[str]) -> None:
     """What there is, or what one command does."""
     if words:
