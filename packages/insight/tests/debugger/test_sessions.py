@@ -251,6 +251,25 @@ def test_a_watchpoint_finds_the_nan_in_its_step(client, session):
     assert again == [point]
 
 
+def test_scopes_are_ticked_with_and_without_their_graph(client, session):
+    condition = {"id": "tensor_too_large", "params": [{"name": "max_gt", "value": -1e9}]}
+    whole = relu_of(client, session)
+    graph, _, bare = whole.partition("/")
+    totals = []
+    for ticked in (whole.rpartition("/")[0], bare.rpartition("/")[0], graph, whole, bare):
+        given = {"condition": condition, "watch_nodes": [ticked], "graph_name": graph, "rank_id": 0}
+        made = ask(client, f"{session}/create-watchpoint", given)["id"]
+        ask(client, f"{session}/recheck", {})
+        hits = ask(
+            client, f"{session}/search-watchpoint-hits", {"group_condition": {"limit": 99, "offset": 0}}
+        )
+        totals.append(hits["total"])
+        ask(client, f"{session}/delete-watchpoint", {"watch_point_id": made})
+    assert totals[0] == totals[1] > 0 and totals[3] == totals[4] == 1 and totals[2] > totals[0]
+    given = {"condition": condition, "watch_nodes": [whole, "Default/nothing"], "rank_id": 0}
+    ask(client, f"{session}/create-watchpoint", given, code="5054B180")
+
+
 def test_bounds_are_told_with_what_the_tensor_has(client, session):
     made = ask(client, f"{session}/create-watchpoint", {
         "condition": {"id": "tensor_too_large", "params": [{"name": "max_gt", "value": 0.0}]},

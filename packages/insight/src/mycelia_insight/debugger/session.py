@@ -254,13 +254,13 @@ class Session(ABC):
         ):
             raise Wrong("5054B180", "watch_nodes must be a list of names")
 
-        def is_ticked(name: str, node: Node) -> bool:
-            return any(name == n or name.startswith(f"{n}/") or node.name == n for n in nodes)
-
         tree = self.tree(rank)
-        return [
-            n for n, node in tree.nodes.items() if suits(wanted, node.kind, node.name) and is_ticked(n, node)
-        ]
+        below = {ticked: tree.below(ticked) for ticked in nodes}
+        unknown = next((ticked for ticked, names in below.items() if not names), None)
+        if unknown is not None:
+            raise Wrong("5054B180", f"watch_nodes: there is no node and no scope {unknown!r}")
+        ticked = {name for names in below.values() for name in names}
+        return [n for n, node in tree.nodes.items() if n in ticked and suits(wanted, node.kind, node.name)]
 
     def tree(self, rank: int) -> Tree:
         """Errors: Wrong."""
