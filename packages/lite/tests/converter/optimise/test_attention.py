@@ -81,6 +81,76 @@ def test_attention_is_one_node(name):
     assert name == "rows one behind the other" or kinds(model) == ["Custom"]
 
 
+def turned(net, x, b, t, width, *, keys="", flat=False):
+    """Heads of x [B, T, H width], or [T, B, H width] if `flat`, as PyTorch's exporters spell them."""
+    if flat:  # heads and batch in one axis
+        x = net.transpose(net.reshape(x, t, b * H, width), 1, 0, 2)
+        return net.transpose(x, 0, 2, 1) if keys else x
+    x = net.reshape(x, b, t, H, width)
+    if keys == "at once":
+        return net.transpose(x, 0, 2, 3, 1)
+    x = net.transpose(x, 0, 2, 1, 3)
+    if keys == "in three axes":
+        return net.reshape(net.transpose(net.reshape(x, b * H, t, width), 0, 2, 1), b, H, width, t)
+    return net.transpose(x, 0, 1, 3, 2) if keys else x
+
+
+def exported(net, *, keys="at once", flat=False, mask=None, result=None, wrong=False):
+    rows = (lambda n: (n, B)) if flat else (lambda n: (B, n))
+    inputs = [net.input(*rows(n), H * w) for n, w in ((T, D), (S, D), (S, E))]
+    q = turned(net, inputs[0], B, T, D, flat=flat)
+    k, v = turned(net, inputs[1], B, S, D, keys=keys, flat=flat), turned(net, inputs[2], B, S, E, flat=flat)
+    scores = net("MatMulFusion", *(net("MulFusion", x, net.constant([0.7])) for x in (q, k)))
+    if mask:
+        scores = net("AddFusion", scores, net.weights(*mask))
+    weights = net("Softmax", scores, axis=[2 if flat else 3])
+    y = net("MatMulFusion", weights, v)
+    y = net.transpose(y, 1, 0, 2) if flat else net.transpose(y, 0, 2, 1, 3)
+    if wrong:
+        y = net.transpose(y, 1, 0, 2) if flat else net.transpose(y, 0, 2, 1, 3)
+    return net.reshape(y, *(result or (*rows(T), H * E)))
+
+
+EXPORTED = {
+    "keys turned at once": {},
+    "keys turned in three axes": {"keys": "in three axes"},
+    "keys turned once more": {"keys": "again", "mask": (B, 1, T, S)},
+    "heads and batch in one axis": {"flat": True, "mask": (T, S)},
+    "rows in one": {"result": (B * T, H * E)},
+}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_attention_of_exporters_is_one_node(name):
+    net = Net()
+    model = check(net, exported(net, **EXPORTED[name]), RULE, tolerance=1e-6)
+    assert kinds(model) == (["Custom", "Reshape"] if name == "rows in one" else ["Custom"])
+
+
+ODD = {
+    "rows of single heads": {"result": (B, T * H, E)},
+    "a mask of each head of a batch": {"flat": True, "mask": (B * H, T, S)},
+    "heads that stay apart": {"wrong": True},
+    "heads and batch that stay apart": {"flat": True, "wrong": True},
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_exporters_do_not_spell_stays(name):
+    net = Net()
+    check(net, exported(net, **ODD[name]), RULE, fires=0)
+
+
+def test_sizes_of_one_that_do_not_tell_the_batch_stay():
+    """Positions and batch are both 1: the node would be another one for other sizes."""
+    net = Net()
+    x = [net.reshape(net.input(1, 1, H * D), 1, 1, H, D) for _ in range(3)]
+    q, k, v = (net.transpose(each, 0, 2, 1, 3) for each in x)
+    weights = net("Softmax", net("MatMulFusion", q, k, transpose_b=True), axis=[3])
+    y = net.transpose(net("MatMulFusion", weights, v), 0, 2, 1, 3)
+    check(net, net.reshape(y, 1, 1, H * D), RULE, fires=0)
+
+
 NEIGHBOURS = {
     "softmax of other axes": {"axis": 2, "self_attention": True},
     "an activation between": {"act": "RELU"},
