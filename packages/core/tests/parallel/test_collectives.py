@@ -236,3 +236,35 @@ def test_bad_calls_say_what_is_wrong_on_every_rank(call, message):
 def test_before_joining_nothing_is_reduced():
     with pytest.raises(RuntimeError, match="communication.init"):
         ops.AllReduce()(tensor([1]))
+
+
+class Mixed(ms.nn.Cell):
+    def construct(self, x):
+        gathered = ops.AllGather()(ops.AllReduce()(x))
+        return ops.ReduceScatter()(gathered) + ops.AllReduce("min")(x) + ops.Broadcast(1)((x,))[0]
+
+
+def test_files_hold_collectives_as_mindspores_operators(tmp_path):
+    data = inputs(2, 4, 2)
+
+    def work(rank):
+        file, x = str(tmp_path / f"net{rank}.mindir"), tensor(data[rank])
+        ms.export(Mixed(), x, file_name=file, file_format="MINDIR")
+        return Mixed()(x).asnumpy(), ms.nn.GraphCell(ms.load(file))(x).asnumpy()
+
+    for expected, found in threads.run(2, work):
+        np.testing.assert_array_equal(found, expected)
+    text = (tmp_path / "net0.mindir").read_bytes()
+    assert all(name in text for name in (b"AllGather", b"AllReduce", b"Broadcast"))
+
+
+def test_an_average_has_no_operator_in_files(tmp_path):
+    class Average(ms.nn.Cell):
+        def construct(self, x):
+            return c.all_reduce(x, "avg")
+
+    def work(rank):
+        with pytest.raises(ValueError, match="all_reduce_sum of an average"):
+            ms.export(Average(), tensor([1.0]), file_name=str(tmp_path / "net"), file_format="MINDIR")
+
+    threads.run(1, work)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from mycelia.engine.base import config, errors, ignored, parallel_settings, plugins
+from mycelia.engine.base import config, errors, ignored, plugins
+from mycelia.engine.communication import mode
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.metrics import Loss, Metric, get_metrics
 from mycelia.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
+from mycelia.train import data_parallel
 from mycelia.train.boost_level import BOOST_MISSING, check_boost_level
 from mycelia.train.callbacks.base import CallbackManager, CallbackParam, RunContext
 
@@ -181,7 +183,7 @@ class Model:
         initial_epoch,
     ):
         self._check_epochs(epoch, initial_epoch)
-        parallel_settings.require_single("Model.train")
+        together = mode.degree("Model.train") > 1
         if self._train_network is None:
             raise errors.value_error("Model.train", "the model has a loss_fn but no optimizer")
         if valid_dataset is not None and not self._metric_fns:
@@ -202,6 +204,8 @@ class Model:
         params.dataset_sink_mode = bool(sink)
         network = self._train_network
         network.set_train(True)
+        if together:
+            data_parallel.begin(network, steps)
         with CallbackManager(self._with_those_of_plugins(callbacks)) as callback:
             params.list_callback = callback.callbacks
             context = RunContext(params)

@@ -1,8 +1,8 @@
 """Settings of parallel training: `set_auto_parallel_context`, parameter servers, and the search for
 strategies.
 
-They are checked, kept and given back. One process trains alone: what needs others is warned of when it is
-set, and `require_single` refuses to train as if there were none.
+They are checked, kept and given back. What no part of training follows is warned of when it is set;
+`engine/communication/mode.py` says what the others mean for the processes that have joined.
 """
 
 from __future__ import annotations
@@ -75,11 +75,10 @@ _AUTO: dict[str, Row] = {
 
 #: What does not happen, by setting.
 _MISSING = {
-    **dict.fromkeys(("device_num", "global_rank", "parallel_mode", "parameter_broadcast", "full_batch",
-                     "dataset_strategy"), "no other process takes part"),
-    **dict.fromkeys(("gradients_mean", "gradient_fp32_sync", "loss_repeated_mean", "force_fp32_communication",
-                     "enable_alltoall", "all_reduce_fusion_config", "comm_fusion", "communi_parallel_mode"),
-                    "nothing is communicated between processes"),
+    **dict.fromkeys(("full_batch", "dataset_strategy"), "datasets are divided by num_shards and shard_id"),
+    **dict.fromkeys(("gradient_fp32_sync", "loss_repeated_mean", "force_fp32_communication",
+                     "enable_alltoall", "communi_parallel_mode"), "operators are not cut among processes"),
+    **dict.fromkeys(("all_reduce_fusion_config", "comm_fusion"), "gradients are joined to parts of 25 MB"),
     **dict.fromkeys(("auto_parallel_search_mode", "search_mode", "sharding_propagation",
                      "strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config",
                      "group_ckpt_save_file"), "there are no strategies: nothing is cut into parts"),
@@ -133,7 +132,7 @@ class _Settings:
         for key, value in given.items():
             default = self.table[key][0]
             self.values[key] = {**default, **value} if isinstance(value, dict) else value
-            if self.values[key] != default:
+            if self.values[key] != default and key in self.missing:
                 ignored.tell(f"set_{self.owner}", key, value, self.missing[key])
 
     def get(self, key: str):
@@ -155,8 +154,16 @@ _servers = _Settings("ps_context", _SERVERS, dict.fromkeys(_SERVERS, "there are 
 _searches = _Settings("algo_parameters", _SEARCHES, dict.fromkeys(_SEARCHES, "no strategies are searched"))
 
 
+_asked: list[Callable[[], tuple[int, int] | None]] = []
+
+
+def ask_for_the_world(place: Callable[[], tuple[int, int] | None]) -> None:
+    """`place()` says rank and number of the processes that have joined: settings that nobody has set."""
+    _asked[:] = [place]
+
+
 def require_single(subject: str) -> None:
-    """What trains calls this: RuntimeError if the settings say that other processes take part as well."""
+    """RuntimeError if the settings say that other processes take part as well: none has joined."""
     mode, count = _auto.get("parallel_mode"), _auto.get("device_num")
     stages = _auto.get("pipeline_stages")
     if (mode != ParallelMode.STAND_ALONE and count > 1) or stages > 1 or _servers.get("enable_ps"):
@@ -167,7 +174,8 @@ def require_single(subject: str) -> None:
             asked = f"set_auto_parallel_context({parts}) asks for several processes"
         raise errors.error(
             errors.MyceliaRuntimeError, subject, f"{asked}, but this one trains alone",
-            hint="reset_auto_parallel_context() trains in one process; no backend here has collectives",
+            hint="communication.init() joins the processes that `mycelia msrun` started; "
+            "reset_auto_parallel_context() trains in one",
         )  # fmt: skip
 
 
@@ -188,7 +196,13 @@ def set_auto_parallel_context(**kwargs) -> None:
 
 
 def get_auto_parallel_context(attr_key: str):
-    """One setting of parallel training.  Errors: ValueError for an unknown key."""
+    """One setting of parallel training; `device_num` and `global_rank` are those of the processes that have
+    joined, unless they were set.  Errors: ValueError for an unknown key.
+    """
+    if attr_key in ("device_num", "global_rank") and attr_key not in _auto.values and _asked:
+        place = _asked[0]()
+        if place is not None:
+            return place[attr_key == "device_num"]
     return _auto.get(attr_key)
 
 

@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 
-from mycelia.engine.base import errors
+from mycelia.engine.base import errors, parallel_settings
 from mycelia.engine.communication.communicator import Communicator
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
@@ -126,3 +126,12 @@ def index_of(owner: str, rank: int, name: str) -> int:
     """The place in a group of a rank of the world. Errors: as `member` and `ranks_of`."""
     ranks = ranks_of(owner, name)
     return ranks.index(member(owner, rank, ranks))
+
+
+def _place() -> tuple[int, int] | None:
+    """Rank and number of the processes that have joined."""
+    here = current()
+    return None if here is None else (here.communicator.rank, here.communicator.size)
+
+
+parallel_settings.ask_for_the_world(_place)

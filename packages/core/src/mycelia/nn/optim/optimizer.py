@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mycelia.engine.base import dtypes, errors, parallel_settings
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.communication import mode
 from mycelia.engine.ops.control_flow.state import assign_add
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
@@ -49,7 +50,7 @@ class Optimizer(Handles, Cell):
     def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
         super().__init__(auto_prefix=False)
         owner = type(self).__name__
-        parallel_settings.require_single(owner)
+        mode.degree(owner)  # asks whether the settings can be followed
         parameters = self._list_of(parameters)
         if isinstance(loss_scale, bool) or not isinstance(loss_scale, (int, float)):
             raise errors.type_error(owner, f"loss_scale must be a float, but got {loss_scale!r}")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import types
 
 from mycelia.engine.autodiff.transforms import value_and_grad
-from mycelia.engine.base import errors, parallel_settings
+from mycelia.engine.base import errors
+from mycelia.engine.base.parallel_settings import get_auto_parallel_context
+from mycelia.engine.communication import mode
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
+from mycelia.nn.wrap.distributed import DistributedGradReducer
 from mycelia.ops.composite import GradOperation
 
 
@@ -139,13 +142,13 @@ class TrainOneStepCell(Cell):
 
     `sens` scales the gradient; with `return_grad` the gradients come back too, by parameter name.
     For derived cells: `grad(network, weights)(*inputs, sens)` gives the gradients, `grad_no_sens` those of
-    the plain loss, and `grad_reducer` joins them over devices, which is the identity on one.
+    the plain loss, and `grad_reducer` joins them over the processes that train together.
     Errors: ValueError if `sens` is 0.
     """
 
     def __init__(self, network: Cell, optimizer, sens: float | None = None, return_grad: bool = False):
         super().__init__(auto_prefix=False)
-        parallel_settings.require_single(type(self).__name__)
+        together = mode.degree(type(self).__name__) > 1
         if not isinstance(network, Cell):
             raise errors.type_error(
                 "TrainOneStepCell", f"network must be a Cell, but got {type(network).__name__}"
@@ -165,9 +168,9 @@ class TrainOneStepCell(Cell):
         self.sense_flag = sens is not None
         self.sens = 1.0 if sens is None else sens
         self.return_grad = bool(return_grad)
-        self.reducer_flag = False
-        self.grad_reducer = Identity()
-        self.parallel_mode = "stand_alone"
+        self.reducer_flag = together
+        self.grad_reducer = DistributedGradReducer(self.weights) if together else Identity()
+        self.parallel_mode = get_auto_parallel_context("parallel_mode")
         self.__dict__["_forward_backward"] = value_and_grad(
             self._scaled_loss, None, self.weights, has_aux=True
         )
@@ -179,6 +182,7 @@ class TrainOneStepCell(Cell):
 
     def construct(self, *inputs):
         (_, loss), grads = self._forward_backward(*inputs)
+        grads = self.grad_reducer(grads)
         self.optimizer(grads)
         if self.return_grad:
             return loss, {w.name: g for w, g in zip(self.weights, grads)}

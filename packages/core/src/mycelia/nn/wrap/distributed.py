@@ -1,43 +1,77 @@
-"""Cells that join a network with other devices.  One process has one device: reducing gradients over devices
-leaves them as they are, and a pipeline has one stage.
-"""
+"""Cells that join a network with other processes: gradients are added over them; a pipeline has one stage."""
 
 from __future__ import annotations
 
+from mycelia import ops
 from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.base import errors, ignored
+from mycelia.engine.communication import mode, world
+from mycelia.engine.communication.world import WORLDS
+from mycelia.engine.ops.communication.collectives import all_reduce
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
 
 
 class DistributedGradReducer(Cell):
-    """Gradients averaged over `degree` devices: here those of the one device, divided by `degree` if `mean`.
+    """Gradients added over the processes of a group, and divided by `degree` if `mean`.
 
-    `parameters`: what is optimized; `mean`: whether to average, by default False; `degree`: number of
-    devices, by default 1.
+    `parameters`: what is optimized, in the order of the gradients; those with `layerwise_parallel` keep their
+    own. `mean`: whether to average, by default the setting `gradients_mean`; `degree`: what is divided by, by
+    default the number of processes. Many gradients go together, up to 25 MB at a time.
+    Errors: ValueError for `degree`; as collectives have.
     """
 
-    @ignored.arguments(
-        degree="gradients of others are not added, only divided by it",
-        fusion_type="nothing is communicated",
-        group="no other process takes part",
-    )
-    def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group="hccl_world_group"):
-        del parameters, fusion_type, group  # nothing is communicated
+    @ignored.arguments(fusion_type="gradients are joined to parts of 25 MB")
+    def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group=WORLDS[0]):
         super().__init__(auto_prefix=False)
         if degree is not None and (isinstance(degree, bool) or not isinstance(degree, int) or degree < 1):
             raise errors.value_error(
                 "DistributedGradReducer", f"degree must be a positive int, but got {degree!r}"
             )
-        self.mean, self.degree = bool(mean), degree or 1
+        alone = world.current() is None
+        if alone and degree not in (None, 1):
+            missing = "gradients of others are not added, only divided by it"
+            ignored.tell("DistributedGradReducer", "degree", degree, missing)
+        self.mean = mode.mean() if mean is None else bool(mean)
+        members = 1 if alone else world.size("DistributedGradReducer", group)
+        self.degree, self.group, self.reduces = degree or members, group, members > 1
+        self.own = tuple(bool(getattr(p, "layerwise_parallel", False)) for p in parameters)
 
     def construct(self, grads):
-        if not self.mean or self.degree == 1:
+        many = isinstance(grads, (tuple, list))
+        given = list(grads) if many else [grads]
+        if self.reduces:
+            for part in _parts(given, self.own):
+                flat = ops.cat([given[i].reshape(-1) for i in part]) if len(part) > 1 else given[part[0]]
+                total = all_reduce(flat, "sum", self.group)
+                sums = ops.split(total, [given[i].size for i in part]) if len(part) > 1 else [total]
+                for i, one in zip(part, sums):
+                    given[i] = one.reshape(given[i].shape)
+        if self.mean and self.degree > 1:
+            given = [g / float(self.degree) for g in given]
+        elif not self.reduces:
             return grads
-        scaled = tuple(
-            g / float(self.degree) for g in (grads if isinstance(grads, (tuple, list)) else [grads])
-        )
-        return scaled if isinstance(grads, (tuple, list)) else scaled[0]
+        return tuple(given) if many else given[0]
+
+
+# What one collective takes: fewer, longer ones cost less each, and this much no longer shows its start.
+_PART_BYTES = 25 << 20
+
+
+def _parts(gradients: list, own: tuple[bool, ...]) -> list[list[int]]:
+    """Places of gradients that go together: of one dtype, in their order, up to `_PART_BYTES`."""
+    parts: list[list[int]] = []
+    dtype, size = None, 0
+    for i, gradient in enumerate(gradients):
+        if i < len(own) and own[i]:
+            continue
+        count = gradient.size * gradient.dtype.itemsize
+        if gradient.dtype is not dtype or size + count > _PART_BYTES:
+            parts.append([])
+            dtype, size = gradient.dtype, 0
+        parts[-1].append(i)
+        size += count
+    return parts
 
 
 class PipelineGradReducer(Cell):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from mycelia.engine.base import dtypes, errors, log, parallel_settings
+from mycelia.engine.base import dtypes, errors, log
+from mycelia.engine.communication import mode
 from mycelia.engine.ops.control_flow.state import assign_add
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
@@ -43,7 +44,7 @@ class Optimizer(Cell):
 
     def __init__(self, params, defaults: dict):
         super().__init__(auto_prefix=False)
-        parallel_settings.require_single(type(self).__name__)
+        mode.degree(type(self).__name__)  # asks whether the settings can be followed
         if params is None:
             raise errors.value_error("Optimizer", "params must not be None")
         if not isinstance(params, Iterable):

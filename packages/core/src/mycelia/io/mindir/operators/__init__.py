@@ -4,6 +4,7 @@
 """
 
 from mycelia.io.mindir.operators import (  # noqa: F401  (they fill the table)
+    communication,
     images,
     math,
     nn,

@@ -9,6 +9,7 @@ what gives it, if something uses it). Ops without a rule are written by the oper
 
 from mycelia.io.compositions import Unsupported
 from mycelia.io.mindir.rules import (  # noqa: F401  (they fill the table)
+    communication,
     control,
     math,
     nn,

@@ -1,0 +1,46 @@
+"""What the settings of parallel training mean for the processes that have joined."""
+
+from __future__ import annotations
+
+from mycelia.engine.base import errors, parallel_settings
+from mycelia.engine.base.parallel_settings import ParallelMode
+from mycelia.engine.communication import world
+
+_TOGETHER = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
+
+
+def degree(subject: str) -> int:
+    """How many processes train one network together, each on its share of the data; 1: this one trains alone.
+
+    Errors: RuntimeError if settings ask for processes that have not joined, NotImplementedError for those
+    that would cut the network into parts.
+    """
+    here = world.current()
+    joined = 1 if here is None else here.communicator.size
+    mode = parallel_settings.get_auto_parallel_context("parallel_mode")
+    if joined == 1:
+        parallel_settings.require_single(subject)
+        return 1
+    asked = parallel_settings.get_auto_parallel_context("device_num")
+    if asked != joined:
+        raise errors.runtime_error(
+            subject, f"device_num is {asked}, but {joined} processes have joined",
+            hint="set_auto_parallel_context takes their number where device_num is left away",
+        )  # fmt: skip
+    if parallel_settings.get_auto_parallel_context("pipeline_stages") > 1:
+        raise errors.error(
+            errors.NotSupportedError, subject, "networks are not cut into stages: pipeline_stages must be 1"
+        )
+    if mode in _TOGETHER:
+        return joined
+    if mode != ParallelMode.STAND_ALONE:
+        raise errors.error(
+            errors.NotSupportedError, subject, f"parallel_mode={mode!r} would cut operators among processes",
+            hint="parallel_mode='data_parallel' gives each process a share of the data",
+        )  # fmt: skip
+    return 1
+
+
+def mean() -> bool:
+    """Whether gradients of the processes are averaged, and not added."""
+    return bool(parallel_settings.get_auto_parallel_context("gradients_mean"))

@@ -1,0 +1,231 @@
+"""Training by several ranks, each on its share of every batch, is training by one on the whole."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import nn
+from mycelia.parallel.engines import threads
+from mycelia.train import data_parallel
+
+RNG = np.random.default_rng(3)
+IMAGES = RNG.normal(size=(24, 1, 12, 12)).astype(np.float32)
+LABELS = RNG.integers(0, 4, 24).astype(np.int32)
+LOSS = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 3, 3, pad_mode="valid")
+        self.norm = nn.LayerNorm([3, 10, 10], 1, 1)
+        self.flat = nn.Flatten()
+        self.out = nn.Dense(300, 4)
+
+    def construct(self, x):
+        return self.out(self.flat(nn.ReLU()(self.norm(self.conv(x)))))
+
+
+@pytest.fixture(params=[ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["eager", "graph"])
+def mode(request):
+    before = ms.get_context("mode")
+    ms.set_context(mode=request.param)
+    yield request.param
+    ms.set_context(mode=before)
+
+
+@pytest.fixture
+def together():
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    yield
+    ms.reset_auto_parallel_context()
+
+
+def networks(count, seed=1):
+    made = []
+    for _ in range(count):
+        ms.set_seed(seed)
+        made.append(Net())
+    return made
+
+
+def rows(rank, ranks, batch):
+    data = ms.dataset.NumpySlicesDataset(
+        (IMAGES, LABELS), ["image", "label"], shuffle=False, num_shards=ranks, shard_id=rank
+    )
+    return data.batch(batch // ranks, drop_remainder=True)
+
+
+class Losses(ms.train.Callback):
+    def __init__(self):
+        super().__init__()
+        self.values = []
+
+    def on_train_step_end(self, run_context):
+        self.values.append(run_context.original_args().net_outputs.asnumpy().item())
+
+
+def by_model(net, rank, ranks):
+    losses = Losses()
+    optimizer = nn.Adam(net.trainable_params(), 0.01)
+    ms.Model(net, LOSS, optimizer).train(2, rows(rank, ranks, 12), callbacks=[losses])
+    return losses.values
+
+
+def by_scaled_step(net, rank, ranks):
+    step = nn.TrainOneStepWithLossScaleCell(
+        nn.WithLossCell(net, LOSS), nn.Adam(net.trainable_params(), 0.01), ms.Tensor(1024.0)
+    )
+    return [
+        step(*batch)[0].asnumpy().item()
+        for _ in range(2)
+        for batch in rows(rank, ranks, 12).create_tuple_iterator(num_epochs=1)
+    ]
+
+
+def by_own_loop(net, rank, ranks):
+    """As MindSpore's tutorials write it: the reducer between gradient and optimizer."""
+    optimizer = nn.Adam(net.trainable_params(), 0.01)
+    number = ms.get_auto_parallel_context("device_num") if ranks > 1 else 1
+    reducer = nn.DistributedGradReducer(optimizer.parameters, True, number)
+    forward = ms.value_and_grad(lambda x, y: LOSS(net(x), y), None, optimizer.parameters)
+
+    def step(x, y):
+        loss, gradients = forward(x, y)
+        optimizer(reducer(gradients))
+        return loss
+
+    return [
+        step(*batch).asnumpy().item()
+        for _ in range(2)
+        for batch in rows(rank, ranks, 12).create_tuple_iterator(num_epochs=1)
+    ]
+
+
+@pytest.mark.parametrize("train", [by_model, by_scaled_step, by_own_loop])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_on_shares_of_a_batch_take_the_steps_of_one_on_the_whole(train, ranks, mode, together):
+    (alone,) = networks(1)
+    expected = train(alone, 0, 1)
+    nets = networks(ranks)
+    found = threads.run(ranks, lambda rank: train(nets[rank], rank, ranks))
+    np.testing.assert_allclose(np.mean(found, 0), expected, rtol=1e-5, atol=1e-6)
+    for weights in zip(alone.get_parameters(), *(net.get_parameters() for net in nets)):
+        first, *others = (w.asnumpy() for w in weights[1:])
+        assert all(np.array_equal(first, other) for other in others), weights[0].name  # bit for bit
+        # Adam divides by the root of squares: where a gradient is near 0 its last digits decide.
+        np.testing.assert_allclose(first, weights[0].asnumpy(), rtol=1e-4, atol=2e-5)
+
+
+def test_one_step_of_a_plain_optimizer_is_equal_to_the_last_digits(together):
+    (alone,), nets = networks(1), networks(2)
+
+    def step(net, x, y):
+        optimizer = nn.SGD(net.trainable_params(), 0.1)
+        return nn.TrainOneStepCell(nn.WithLossCell(net, LOSS), optimizer)(ms.Tensor(x), ms.Tensor(y))
+
+    step(alone, IMAGES, LABELS)
+    threads.run(2, lambda rank: step(nets[rank], IMAGES[rank::2], LABELS[rank::2]))
+    for one, other in zip(alone.get_parameters(), nets[0].get_parameters()):
+        np.testing.assert_allclose(other.asnumpy(), one.asnumpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_gradients_are_added_unless_they_are_to_be_averaged():
+    def work(rank):
+        own, dtype = ms.Parameter(ms.Tensor([0.0]), name="own", layerwise_parallel=True), ms.float16
+        shared = ms.Parameter(ms.Tensor([0.0]), name="shared")
+        given = (ms.Tensor([1.0 + rank]), ms.Tensor([[1.0 + rank]]), ms.Tensor([rank], dtype))
+        found = []
+        for options in ({}, {"mean": True}, {"mean": True, "degree": 4}):
+            reducer = nn.DistributedGradReducer([shared, own, shared], **options)
+            found.append([g.asnumpy().reshape(-1).tolist()[0] for g in reducer(given)])
+        return found
+
+    for rank, found in enumerate(threads.run(2, work)):
+        own = 1.0 + rank
+        assert found == [[3.0, own, 1.0], [1.5, own / 2, 0.5], [0.75, own / 4, 0.25]]
+
+
+def test_overflow_on_one_rank_leaves_the_step_out_on_all(together):
+    nets = networks(2)
+    before = [w.asnumpy().copy() for w in nets[0].get_parameters()]
+
+    def work(rank):
+        step = nn.TrainOneStepWithLossScaleCell(
+            nn.WithLossCell(nets[rank], LOSS), nn.SGD(nets[rank].trainable_params(), 0.1),
+            nn.DynamicLossScaleUpdateCell(2.0**8, 2, 100),
+        )  # fmt: skip
+        x = IMAGES[:4] * (np.inf if rank else 1)
+        _, overflow, scale = step(ms.Tensor(x), ms.Tensor(LABELS[:4]))
+        return bool(overflow), scale.asnumpy().item()
+
+    assert threads.run(2, work) == [(True, 2.0**7)] * 2
+    for net in nets:
+        for one, other in zip(net.get_parameters(), before):
+            np.testing.assert_array_equal(one.asnumpy(), other)
+
+
+def test_weights_of_the_first_rank_go_to_all(together):
+    ms.set_auto_parallel_context(parameter_broadcast=True)
+    nets = [networks(1, seed)[0] for seed in (1, 2)]
+    expected = [w.asnumpy().copy() for w in nets[0].get_parameters()]
+    threads.run(2, lambda rank: data_parallel.begin(nets[rank], 1))
+    for one, other in zip(nets[1].get_parameters(), expected):
+        np.testing.assert_array_equal(one.asnumpy(), other)
+
+
+def test_weights_that_differ_from_the_beginning_are_told(together, caplog):
+    nets = [networks(1, seed)[0] for seed in (1, 1, 2)]
+    with caplog.at_level(logging.WARNING):
+        threads.run(3, lambda rank: data_parallel.begin(nets[rank], 1))
+    (record,) = [r for r in caplog.records if "begin with other weights" in r.getMessage()]
+    assert "ranks [2] begin" in record.getMessage()
+
+
+def test_unequal_shares_are_refused_on_all_ranks(together):
+    nets = networks(2)
+
+    def work(rank):
+        data = rows(rank, 2, 12).take(2 - rank)
+        with pytest.raises(ValueError, match="rank 0 has 2, rank 1 has 1"):
+            ms.Model(nets[rank], LOSS, nn.SGD(nets[rank].trainable_params())).train(1, data)
+
+    threads.run(2, work)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "message"),
+    [
+        ({"parallel_mode": "semi_auto_parallel"}, NotImplementedError, "would cut operators among processes"),
+        (
+            {"parallel_mode": "data_parallel", "device_num": 4},
+            RuntimeError,
+            "device_num is 4, but 2 processes",
+        ),
+        ({"pipeline_stages": 2}, NotImplementedError, "not cut into stages"),
+    ],
+)
+def test_settings_that_cannot_be_followed_are_refused(settings, kind, message):
+    nets = networks(2)
+
+    def work(rank):
+        with pytest.raises(kind, match=message):
+            nn.SGD(nets[rank].trainable_params())
+
+    ms.set_auto_parallel_context(**settings)
+    try:
+        threads.run(2, work)
+    finally:
+        ms.reset_auto_parallel_context()
+
+
+def test_ranks_are_what_settings_say_that_nobody_has_set():
+    def work(rank):
+        return ms.get_auto_parallel_context("device_num"), ms.get_auto_parallel_context("global_rank")
+
+    assert threads.run(2, work) == [(2, 0), (2, 1)]
+    assert work(0) == (1, 0)
