@@ -10,6 +10,13 @@
   int32_t myc_cpu_##op##_##suffix##_avx512(const myc_call*);  \
   int32_t myc_cpu_##op##_##suffix##_neon(const myc_call*);
 #define LITE_KERNEL_WIDE LITE_KERNEL
+#ifdef LITE_SHARED // a cropped library for several instruction sets
+#define LITE_KERNEL_SHARED LITE_KERNEL_PLAIN
+#define LITE_KERNEL_WIDE_SHARED LITE_KERNEL_PLAIN
+#else
+#define LITE_KERNEL_SHARED LITE_KERNEL
+#define LITE_KERNEL_WIDE_SHARED LITE_KERNEL_WIDE
+#endif
 #define LITE_KERNEL_PLAIN(op, suffix, dtypes) int32_t myc_cpu_##op##_##suffix(const myc_call*);
 extern "C" {
 #include "kernels.def"

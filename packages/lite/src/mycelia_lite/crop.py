@@ -84,6 +84,7 @@ def crop(
         names = ("kernel_tables", "operators", "missing_parts", "missing_features")
         defines = [f"-DMYC_WITH_{s.upper()}" for s in sets]
         defines += [f"-DLITE_WITHOUT_{f.upper()}" for f in _features() if f not in parts]
+        defines += ["-DLITE_SHARED"] * (len(sets) > 1)
         includes = [f"-I{folder}", f"-I{runtime.folder() / 'include'}"]
         sources = [str(folder / f"{name}.cc") for name in names]
         _run([compiler, *_OPTIONS, *defines, *includes, "-c", *sources], folder)
