@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import numpy as np
 import pytest
@@ -229,3 +230,54 @@ def test_ranks_are_what_settings_say_that_nobody_has_set():
 
     assert threads.run(2, work) == [(2, 0), (2, 1)]
     assert work(0) == (1, 0)
+
+
+class Normed(nn.Cell):
+    """`SyncBatchNorm` on ranks, `BatchNorm2d` alone."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(1, 3, 3, pad_mode="valid"), norm
+        self.flat, self.out = nn.Flatten(), nn.Dense(300, 4)
+
+    def construct(self, x):
+        return self.out(self.flat(nn.ReLU()(self.norm(self.conv(x)))))
+
+
+def test_synchronized_batch_norm_normalizes_by_the_whole_batch(mode, together):
+    def train(net, x, y):
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, LOSS), nn.SGD(net.trainable_params(), 0.1))
+        step.set_train()
+        return [step(ms.Tensor(x), ms.Tensor(y)).asnumpy().item() for _ in range(3)]
+
+    def work(rank):
+        with lock:  # random numbers are the process's
+            ms.set_seed(1)
+            net = Normed(nn.SyncBatchNorm(3))
+        return net, train(net, IMAGES[rank::2], LABELS[rank::2])
+
+    lock = threading.Lock()
+    ms.set_seed(1)
+    alone = Normed(nn.BatchNorm2d(3))
+    expected = train(alone, IMAGES, LABELS)
+    found = threads.run(2, work)
+    np.testing.assert_allclose(np.mean([losses for _, losses in found], 0), expected, rtol=1e-5)
+    for one, other in zip(found[1][0].get_parameters(), alone.get_parameters(), strict=True):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_batch_norms_of_groups_and_of_unequal_shares():
+    shares = [IMAGES[:2], IMAGES[2:8], IMAGES[8:9], IMAGES[9:]]
+
+    def work(rank):
+        norm = nn.SyncBatchNorm(1, process_groups=[[0, 1], [2], [3]])
+        norm.set_train()
+        with pytest.raises(ValueError, match=f"rank {rank} is in none"):
+            nn.SyncBatchNorm(1, process_groups=[[7]])
+        return norm(ms.Tensor(shares[rank])).asnumpy()
+
+    found = threads.run(4, work)
+    for parts in ((0, 1), (2,), (3,)):
+        x = np.concatenate([shares[i] for i in parts])
+        y = np.concatenate([found[i] for i in parts])
+        np.testing.assert_allclose(y, (x - x.mean()) / np.sqrt(x.var() + 1e-5), rtol=1e-4, atol=1e-5)

@@ -12,11 +12,14 @@ pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
 
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.online.ranks import digest, received
+from mycelia.parallel.engines import rendezvous
 from mycelia_insight.debugger.online import ranks
 from mycelia_insight.debugger.online.ranks import RankComparison
 
 sys.path.insert(0, str(Path(__file__).parent))
 from desk import Desk
+
+SCRIPT = Path(__file__).with_name("together.py")
 
 
 @pytest.fixture
@@ -84,6 +87,40 @@ def test_a_training_without_other_ranks_is_told_of_it(desk):
     desk.go(-1)
     assert desk.until("waiting")["step"] == 1
     assert {p["error_code"] for p in points(desk, 0).values()} == {128}
+
+
+def train_together(desk, *options):
+    """Two ranks that reduce their gradients; they meet here."""
+    meeting = rendezvous.listen("127.0.0.1", 0)
+    where = {"MS_WORKER_NUM": "2", "MS_SCHED_PORT": str(meeting.getsockname()[1])}
+    rendezvous.Rendezvous(meeting, 2, "", 600.0).start()
+    for rank in (0, 1):
+        desk.train(*options, script=SCRIPT, RANK_ID=str(rank), **where)
+
+
+@pytest.mark.parametrize("options", [(), ("--eager",)], ids=["graph", "eager"])
+def test_ranks_that_share_batches_go_apart_in_the_step_that_lost_a_reduction(desk, options):
+    """Their gradients come by a real AllReduce: without the fault all weights are the same, bit for bit."""
+    train_together(desk, "--lost", "3", *options)
+    desk.until("waiting", 1 if options else 0, ranks=2)
+    mismatch(desk)
+    desk.go(-1)
+    assert desk.until("waiting", ranks=2)["step"] == 3
+    for rank in (0, 1):
+        found = points(desk, rank)
+        ((name, point),) = found.items()
+        assert name.endswith("last.bias")
+        assert point["reason"] == f"after the step it is another than that of rank {1 - rank}"
+
+
+def test_ranks_that_share_batches_stay_the_same(desk):
+    train_together(desk)
+    desk.until("waiting", 0, ranks=2)
+    mismatch(desk)
+    desk.go(-1)
+    for process in desk.processes:
+        assert process.communicate()[0] == "trained\n" and process.returncode == 0
+    assert not points(desk, 0) and not points(desk, 1)
 
 
 def told(array, step=1, bound=0.0, name="fc.weight", error_code=0):

@@ -1,21 +1,23 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.bisect import Bisect as Bisect, Metric as Metric
 from mycelia.debug.precision.cli import main as main
-from mycelia.debug.precision.operators import describe as describe, operators as operators
+from mycelia.debug.precision.operators import (
+    describe as describe, operators as operators, subgraph as subgraph,
+)
 from mycelia.debug.reading.folders import Dump as Dump
 
 __all__ = [
     "Bisect", "Dump", "MISMATCH", "Metric", "PROMPT", "automatic_check", "bisect_passes", "check_operators",
     "compare_dumps", "compare_files", "compared_summary", "convert_dump", "describe", "dump_overflow",
     "dump_reference", "dump_under_test", "list_operators", "main", "main_options", "node_information",
-    "operators", "print_tensor", "run_command", "train_both",
+    "operators", "print_tensor", "run_command", "subgraph", "train_both",
 ]
 
 MISMATCH: int
 PROMPT: str
 
 def automatic_check(limit=3, compare=False) -> None:
-    """Check what was collected: overflows, then, with -c, all tensors against the trusted run."""
+    """Check what was collected: fused operators, overflows, then, with -c, all tensors against the trusted run."""
 
 def bisect_passes(command, metric, good, passes='') -> None:
     """Find the smallest set of compiler passes to blame for a bad number, then the first operator."""
@@ -44,13 +46,13 @@ def dump_reference(command, steps='0', fused=False) -> None:
 def dump_under_test(command, steps='0', fused=False) -> None:
     """Run a script with a dump of the run under test."""
 
-def list_operators(name='', kind='', fusion='', passes=False, folder=None) -> None:
-    """List the operators of a dump, or the passes of the compiler (`-f`)."""
+def list_operators(name='', kind='', fusion='', kernel='', passes=False, folder=None) -> None:
+    """List the operators of a dump, ``[Type][FusionPass] name``, or the passes of the compiler."""
 
 def main_options(context, fail=False) -> None:
     """Compare the numbers of a run with those of a trusted one."""
 
-def node_information(name, named=False, graph=None, folder=None, reference=None) -> None:
+def node_information(name, named=False, graph=None, folder=None, reference=None, attribute=None, depth=None) -> None:
     """Tell what an operator is: what feeds it, what it feeds, its lines, its dumped tensors on both sides."""
 
 def print_tensor(file, named=False, convert=False) -> None:

@@ -1,10 +1,15 @@
 # Written by tools/gen_stubs.py.
-from mycelia.debug.precision.operators import (
-    DumpedOperator as DumpedOperator, describe as describe, operators as operators,
+from mycelia.debug.dump.operator_files import (
+    RecordedOperator as RecordedOperator, read_operators as read_operators,
 )
-from mycelia.debug.reading.folders import Dump as Dump, Record as Record
+from mycelia.debug.precision.operators import (
+    DumpedOperator as DumpedOperator, describe as describe, matching_operators as matching_operators,
+    operators as operators, subgraph as subgraph,
+)
+from mycelia.debug.reading.folders import Dump as Dump, Record as Record, short_name as short_name
 from mycelia.debug.reading.ir import GraphNode as GraphNode, read_graphs as read_graphs
 
 __all__ = [
-    "Dump", "DumpedOperator", "GraphNode", "Record", "describe", "operators", "read_graphs",
+    "Dump", "DumpedOperator", "GraphNode", "Record", "RecordedOperator", "describe", "matching_operators",
+    "operators", "read_graphs", "read_operators", "short_name", "subgraph",
 ]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from mycelia.engine import ops
 from mycelia.engine.base import errors, ignored
 from mycelia.engine.base.dtypes import float32
+from mycelia.engine.communication import world
+from mycelia.engine.ops.communication.collectives import all_reduce
+from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_train
 from mycelia.engine.ops.nn_ops.group_norm import _instance_norm, group_norm
 from mycelia.engine.ops.nn_ops.lrn import lrn
@@ -282,12 +286,13 @@ class LRN(Cell):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over the batches of all devices: with one device, `BatchNorm`.
+    """Batch normalization over the batches of all processes that have joined; with one process, `BatchNorm`.
 
-    `process_groups` has no effect, as a warning says.  Shapes: x [N, C, H, W] -> same.
+    `process_groups`: lists of ranks that normalize together, by default all; warned of where none has joined.
+    Shapes: x [N, C, H, W] -> same; N may differ between processes.
+    Errors: ValueError if this rank is in none of the groups.
     """
 
-    @ignored.arguments(process_groups="no other process takes part")
     def __init__(
         self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
         moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, process_groups=None,
@@ -298,3 +303,51 @@ class SyncBatchNorm(_BatchNorm):
             use_batch_statistics, dtype=dtype,
         )  # fmt: skip
         self.process_groups = process_groups
+        self.group = _own_group(process_groups)
+
+    def construct(self, x):
+        batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        if not batch or self.group is None or x.ndim not in self._ranks:
+            return super().construct(x)
+        mean, variance, count = _statistics_of_all(x, self.group)
+        share = 1.0 - self.momentum
+        unbiased = variance * (count / ops.maximum(count - 1, 1.0))
+        for moving, batch_value in ((self.moving_mean, mean), (self.moving_variance, unbiased)):
+            change = ops.stop_gradient(batch_value).astype(moving.dtype) - moving
+            assign(moving, moving + share * change)
+        given = (self.gamma, self.beta, mean.astype(self.gamma.dtype), variance.astype(self.gamma.dtype))
+        return _batch_norm_infer(x, *given, epsilon=self.eps, data_format=self.data_format)
+
+
+def _own_group(process_groups) -> str | None:
+    """The group that this process normalizes with; None if it is alone."""
+    here = world.current()
+    if here is None or here.communicator.size == 1:
+        if process_groups is not None:
+            ignored.tell("SyncBatchNorm", "process_groups", process_groups, "no other process takes part")
+        return None
+    if process_groups is None:
+        return world.WORLDS[0]
+    for ranks in process_groups:
+        if here.communicator.rank in ranks:
+            name = f"sync_batch_norm_{'_'.join(map(str, ranks))}"
+            if here.ranks(name) is None:
+                here.create(name, ranks)
+            return name if len(ranks) > 1 else None
+    raise errors.value_error(
+        "SyncBatchNorm", f"rank {here.communicator.rank} is in none of process_groups={process_groups}"
+    )
+
+
+def _statistics_of_all(x, group: str):
+    """Mean and variance of each channel over the batches of a group, and how many numbers each channel
+    has.
+    """
+    axes = tuple(a for a in range(x.ndim) if a != 1)
+    wide = x.astype(float32)
+    own = ops.full((1,), float(x.size // x.shape[1]), dtype=float32)
+    sums = all_reduce(ops.cat([wide.sum(axes), own]), "sum", group)
+    count = sums[-1]
+    mean = sums[:-1] / count
+    shifted = wide - mean.reshape(tuple(-1 if a == 1 else 1 for a in range(x.ndim)))
+    return mean, all_reduce((shifted * shifted).sum(axes), "sum", group) / count, count

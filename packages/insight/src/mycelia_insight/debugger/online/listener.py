@@ -163,7 +163,7 @@ class Listener:
             return messages.EventReply(status=messages.PENDING)
         if request.reason:
             self._stop_others(training, request.cur_step)
-        reply = training.wait(request, context.is_active)
+        reply = training.wait(request, context.is_active, lambda: self._others(training))
         if not context.is_active():
             training.leave()
         return reply
@@ -212,9 +212,12 @@ class Listener:
 
     def _stop_others(self, training: Training, step: int) -> None:
         """What stops one rank stops all: those that are not so far wait after the same step, others now."""
-        for other in list(self.trainings.values()):
-            if other is not training and not other.is_gone:
-                other.catch_up(step)
+        for other in self._others(training):
+            other.catch_up(step)
+
+    def _others(self, training: Training) -> list[Training]:
+        """Trainings of other ranks that are there."""
+        return [t for t in list(self.trainings.values()) if t is not training and not t.is_gone]
 
     def _SendAnswer(self, request: Iterator[Any], context: Any, headers: dict[str, Any]) -> Any:
         training = self._training(context, headers)

@@ -145,8 +145,37 @@ class Training:
             if self.current is not None:
                 self.current.found, self.current.error = found, found.error
 
-    def wait(self, metadata: Any, is_active: Callable[[], bool]) -> Any:
-        """WaitCMD: the next command, as soon as there is one."""
+    def wait(
+        self, metadata: Any, is_active: Callable[[], bool], others: Callable[[], list[Training]]
+    ) -> Any:
+        """WaitCMD: the next command, as soon as there is one. `others`: the trainings of other ranks.
+
+        All ranks run the same step: one that were ahead when another is stopped would wait for it in a
+        collective, and never come to the end of its step.
+        """
+        self._arrive(metadata)
+        for other in others():
+            with other.changed:
+                other.changed.notify_all()
+        with self.changed:
+            while is_active() and not self.is_gone:
+                runs_on = self.left and self.node is None and not self.commands
+                if not (runs_on and any(other.is_behind(self.step) for other in others())):
+                    reply = self._next()
+                    if reply is not None:
+                        return reply
+                    if self.state != WAITING:
+                        self.state = WAITING
+                        self.tell()
+                self.changed.wait(1.0)
+        return messages.EventReply(status=messages.FAILED)
+
+    def is_behind(self, step: int) -> bool:
+        """Whether it is still on its way to the end of a step."""
+        return self.state in (SENDING, RUNNING) and not self.is_gone and self.step < step
+
+    def _arrive(self, metadata: Any) -> None:
+        """It stands where `metadata` says, and has done what it was told."""
         with self.changed:
             self.beat()
             if self.current is not None:
@@ -165,15 +194,6 @@ class Training:
                 self.left = 0
             for key in [k for k, array in self.values.items() if k[0] == self.step and array is None]:
                 del self.values[key]  # the step goes on: it may be there now
-            while is_active() and not self.is_gone:
-                reply = self._next()
-                if reply is not None:
-                    return reply
-                if self.state != WAITING:
-                    self.state = WAITING
-                    self.tell()
-                self.changed.wait(1.0)
-        return messages.EventReply(status=messages.FAILED)
 
     def _next(self) -> Any:
         if self.commands:
