@@ -152,3 +152,15 @@ def test_a_run_that_is_written_is_not_deleted(tmp_path):
     client = client_of(tmp_path / "runs", tmp_path / "workspace", may_delete=True)
     assert client.delete("/api/v1/runs/a", {"confirm": "a"}).status_code == 409
     assert path.exists()
+
+
+def test_runs_may_be_called_like_addresses(tmp_path):
+    names = ["a", "a/tags", "b/files", "c/about", "d/graphs/view"]
+    for name in names:
+        write(tmp_path / "runs" / name, [scalar(f"of {name}", 0, 1.0)])
+    client = client_of(tmp_path / "runs", tmp_path / "workspace")
+    for name in names:
+        assert client.get(f"/api/v1/runs/{name}/about").json()["run"] == name
+        told = client.get(f"/api/v1/runs/{name}/tags").json()
+        assert f"of {name}" in str(told) and "error" not in told
+    assert client.get("/api/v1/runs/a").json()["run"] == "a"

@@ -56,7 +56,7 @@ export interface TagList {
 }
 
 export const runs = (query = "") => get<RunList>("runs", { query });
-export const factsOf = (run: string) => get<RunFacts>(of(run));
+export const factsOf = (run: string) => get<RunFacts>(`${of(run)}/about`);
 export const filesOf = (run: string) => get<RunFiles>(`${of(run)}/files`);
 export const remove = (run: string) => send<{ deleted: string[] }>("DELETE", of(run), undefined, { confirm: run });
 export const tags = (run: string) => get<TagList>(`${of(run)}/tags`);

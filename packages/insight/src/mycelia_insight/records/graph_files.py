@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from mycelia_insight.records import wire
+from mycelia_insight.records import graph_messages, wire
 from mycelia_insight.records.graph import Leaf, ScopeGraph, Typed
+from mycelia_insight.records.graph_messages import NodeMessage, TypeMessage
 from mycelia_insight.records.wire import Broken, plain
 
 # DataType of mindspore.irpb, by its numbers.
@@ -24,6 +25,7 @@ _TENSORFLOW = {
 _LONGEST = 4000  # characters of an attribute that are shown
 _NESTED = 8  # levels of values in values that are shown
 _CONTROL = 1  # EdgeType of mindspore.irpb
+_SOURCE = b"\x0a\x06source"  # how such an attribute begins
 
 
 def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
@@ -32,30 +34,20 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
     Inputs that no node has are left out; a constant is shown in each scope that takes it.
     Errors: ValueError if it is no such message.
     """
-    parts = list(plain(data))
-    if any(number == 1 and isinstance(value, int) for number, value in parts):  # the version of a model
-        graph = next((wire.message(value) for number, value in parts if number == 4), b"")
-        parts = list(plain(graph))
+    message = graph_messages.graph(data)
     leaves: list[Leaf] = []
     names: set[str] = set()
-    wants: list[list[tuple[str, bool]]] = []
     known: dict[str, int] = {}
-    for number, value in parts:
-        if number == 1:
-            key, leaf, inputs = _node(wire.message(value))
-            leaf.name = _unique(leaf.name, names)
-            known.setdefault(key, len(leaves))
-            leaves.append(leaf)
-            wants.append(inputs)
-    operators = len(leaves)
-    outside = {}
-    for number, value in parts:
-        if number in (3, 5):
-            made = _parameter(wire.message(value)) if number == 3 else _constant(wire.message(value))
-            outside[made.name] = made
+    for one in message.nodes:
+        leaf = _leaf(one)
+        leaf.name = _unique(leaf.name, names)
+        known.setdefault(one.key, len(leaves))
+        leaves.append(leaf)
+    outside = {key: _parameter(key, kept) for key, kept in message.parameters}
+    outside |= {key: _constant(key, kept) for key, kept in message.constants}
     copies: dict[tuple[str, str], int] = {}
-    for at in range(operators):
-        for key, control in wants[at]:
+    for at, one in enumerate(message.nodes):
+        for key, kind in one.inputs:
             source = known.get(key)
             if source is None and key in outside:
                 template = outside[key]
@@ -69,17 +61,14 @@ def of_mindspore(data: bytes, name: str = "") -> ScopeGraph:
                     else:
                         known[key] = source
             if source is not None:
-                leaves[at].inputs.append((source, control))
+                leaves[at].inputs.append((source, kind == _CONTROL))
     for key, template in outside.items():
         if template.kind == "parameter" and key not in known:
             leaves.append(_placed(template, "", names))
-    for number, value in parts:
-        if number == 4:
-            key, its_type = _named_type(wire.message(value))
-            ends = [(known[key], False)] if key in known else []
-            leaves.append(Leaf(_unique("output", names), "Output", "", "output", ends, its_type))
-    title = next((wire.text(value) for number, value in parts if number == 2), "")
-    return ScopeGraph(name or title, leaves)
+    for key, kept in message.outputs:
+        ends = [(known[key], False)] if key in known else []
+        leaves.append(Leaf(_unique("output", names), "Output", "", "output", ends, partial(_type_of, kept)))
+    return ScopeGraph(name or message.name, leaves)
 
 
 def of_tensorboard(data: bytes, name: str = "") -> ScopeGraph:
@@ -135,64 +124,23 @@ def _placed(template: Leaf, scope: str, names: set[str]) -> Leaf:
     return Leaf(name, template.type, scope, template.kind, [], template.type_of, template.attributes)
 
 
-def _node(data: bytes) -> tuple[str, Leaf, list[tuple[str, bool]]]:
-    key = kind = scope = full = ""
-    inputs: list[tuple[str, bool]] = []
-    attributes: list[bytes] = []
-    kept, source = b"", ""
-    for number, value in plain(data):
-        if number == 1:
-            name, edge = "", 0
-            for part, content in plain(wire.message(value)):
-                if part == 1:
-                    name = wire.text(content)
-                elif part == 2:
-                    edge = content
-            inputs.append((name, edge == _CONTROL))
-        elif number == 2:
-            key = wire.text(value)
-        elif number == 3:
-            kind = wire.text(value)
-        elif number == 4:
-            scope = wire.text(value)
-        elif number == 5:
-            attributes.append(wire.message(value))
-        elif number == 6:
-            kept = wire.message(value)
-        elif number == 8:
-            full = wire.text(value)
-    for one in attributes:
-        if one.startswith(b"\x0a\x06source"):
-            source = _attributes([one])["source"].strip('"')
-    name = full or f"{scope}/{kind}-op{key}".lstrip("/")
-    leaf = Leaf(
-        name, kind, scope, "operator", [], partial(_type_of, kept), partial(_attributes, attributes), source
+def _leaf(node: NodeMessage) -> Leaf:
+    source = next((_attributes([one])["source"] for one in node.attributes if one.startswith(_SOURCE)), "")
+    return Leaf(
+        node.full_name or f"{node.scope}/{node.type}-op{node.key}".lstrip("/"),
+        node.type,
+        node.scope,
+        type_of=partial(_type_of, node.output_type),
+        attributes=partial(_attributes, node.attributes),
+        source=source.strip('"'),
     )
-    return key, leaf, inputs
 
 
-def _parameter(data: bytes) -> Leaf:
-    name, its_type = _named_type(data)
-    return Leaf(name, "Parameter", "", "parameter", [], its_type)
+def _parameter(name: str, kept: bytes) -> Leaf:
+    return Leaf(name, "Parameter", "", "parameter", type_of=partial(_type_of, kept))
 
 
-def _named_type(data: bytes) -> tuple[str, Callable[[], Typed]]:
-    name, kept = "", b""
-    for number, value in plain(data):
-        if number == 1:
-            name = wire.text(value)
-        elif number == 2:
-            kept = wire.message(value)
-    return name, partial(_type_of, kept)
-
-
-def _constant(data: bytes) -> Leaf:
-    name, content = "", b""
-    for number, value in plain(data):
-        if number == 1:
-            name = wire.text(value)
-        elif number == 2:
-            content = wire.message(value)
+def _constant(name: str, content: bytes) -> Leaf:
     return Leaf(name, "Const", "", "constant", attributes=partial(_constant_attributes, content))
 
 
@@ -201,44 +149,21 @@ def _constant_attributes(content: bytes) -> dict[str, str]:
 
 
 def _type_of(data: bytes) -> Typed:
-    """As `_type`; a message that is broken tells none."""
+    """dtype and shape of a TypeProto, whose shape is None for what is no tensor; of a broken one neither."""
     try:
-        return _type(data)
+        return _typed(graph_messages.type_of(data))
     except Broken:
         return "", None
 
 
-def _type(data: bytes, level: int = 0) -> Typed:
-    """(dtype, shape) of a TypeProto; shape is None for what is no tensor."""
-    kind, inner, dtype, shape = 0, [], "", None
-    for number, value in plain(data):
-        if number == 1:
-            kind = value
-        elif number == 2:
-            dims: list[int] = []
-            for part, content in plain(wire.message(value)):
-                if part == 1:
-                    dtype = _KINDS.get(int(content), "") if not isinstance(content, bytes) else ""
-                elif part == 2:
-                    dims = _dims(wire.message(content))
-            shape = tuple(dims)
-        elif number == 3 and level < _NESTED:
-            for part, content in plain(wire.message(value)):
-                if part == 1:
-                    one, its = _type(wire.message(content), level + 1)
-                    inner.append(one + (str(list(its)) if its is not None else ""))
-    if inner:
+def _typed(found: TypeMessage) -> Typed:
+    if found.elements:
+        inner = [
+            dtype + (str(list(its)) if its is not None else "") for dtype, its in map(_typed, found.elements)
+        ]
         return f"({', '.join(inner[:20])}{', …' if len(inner) > 20 else ''})", None
-    return dtype or _KINDS.get(int(kind), "") if not isinstance(kind, bytes) else "", shape
-
-
-def _dims(data: bytes) -> list[int]:
-    found = []
-    for number, value in plain(data):
-        if number == 1:
-            size = next((content for part, content in plain(wire.message(value)) if part == 1), 0)
-            found.append(_signed(size))
-    return found
+    dtype = _KINDS.get(found.element, "") if found.dims is not None else ""
+    return dtype or _KINDS.get(found.kind or 0, ""), None if found.dims is None else tuple(found.dims)
 
 
 def _attributes(found: list[bytes]) -> dict[str, str]:
@@ -268,7 +193,7 @@ def _value(data: bytes, level: int = 0) -> str:
         elif number == 18 and level < _NESTED:
             parts.append(_value(wire.message(value), level + 1))
         elif number == 20:
-            dtype, shape = _type(wire.message(value))
+            dtype, shape = _typed(graph_messages.type_of(wire.message(value)))
             alone = dtype + (str(list(shape)) if shape is not None else "")
     if parts or kind in (31, 32):
         return f"[{', '.join(parts)}]" if kind == 32 else f"({', '.join(parts)})"
@@ -276,13 +201,8 @@ def _value(data: bytes, level: int = 0) -> str:
 
 
 def _tensor(data: bytes) -> str:
-    dims, dtype = [], ""
-    for number, value in plain(data):
-        if number == 1 and isinstance(value, int):
-            dims.append(_signed(value))
-        elif number == 2 and isinstance(value, int):
-            dtype = _KINDS.get(value, "")
-    return f"tensor {dtype}{dims}"
+    found = graph_messages.tensor_of(data)
+    return f"tensor {_KINDS.get(found.element, '')}{found.dims}"
 
 
 def _tensorflow_type(found: list[bytes]) -> Typed:

@@ -28,13 +28,18 @@ def add(table: Table, library: Library) -> None:
             "files": [{"name": name, "size": size} for name, size in listed],
         }  # fmt: skip
 
-    @table.get("/runs/{run:path}", RUN)
-    def run(_request: Request, run: str) -> dict:
+    @table.get("/runs/{run:path}/about", RUN)
+    def about(_request: Request, run: str) -> dict:
         """One run, as the list has it, with the `values` that it was made with and its data's pipeline."""
         found = run_of(library, run)
         lineage = library.lineages.of(found, found.tags())
         values = {name: number(v) if isinstance(v, float) else v for name, v in lineage.values().items()}
         return {**row_of(library, found), "values": values, "dataset": lineage.dataset}
+
+    @table.get("/runs/{run:path}", RUN)
+    def run(request: Request, run: str) -> dict:
+        """The same of a run whose path does not end like another address: `a/tags` is the tags of `a`."""
+        return about(request, run)
 
     @table.delete("/runs/{run:path}", RUN, Parameter("confirm", str, "the name of the run once more"))
     def delete(_request: Request, run: str, confirm: str) -> dict:
