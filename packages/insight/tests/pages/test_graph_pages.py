@@ -42,9 +42,9 @@ def test_scopes_unfold_and_fold(page):
     seen = names(driver)
     driver = page(driver.current_url[driver.current_url.index("#") :])  # the address says what is open
     until(driver, lambda: names(driver) == seen)
-    for seen in ({"Default", "Gradients", "output"}, seen):  # the focus stays where it was
+    for shown in ({"Default", "Gradients", "output"}, seen):  # the focus stays where it was
         one(driver, "Default").send_keys(" ")
-        until(driver, lambda seen=seen: names(driver) == seen)
+        until(driver, lambda shown=shown: names(driver) == shown)
         until(driver, lambda: driver.switch_to.active_element.get_attribute("data-name") == "Default")
 
 

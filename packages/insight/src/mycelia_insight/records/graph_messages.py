@@ -39,7 +39,7 @@ class GraphMessage:
 
 @dataclass(slots=True)
 class TypeMessage:
-    """kind: a DataType, None if none is told; of a tensor that of its elements, and its sizes; elements: of a tuple."""
+    """kind: a DataType, None if none is told; element, dims: a tensor's; elements: of a tuple."""
 
     kind: int | None = None
     element: int = 0
