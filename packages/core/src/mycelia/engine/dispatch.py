@@ -343,6 +343,11 @@ def pop_interceptor(old_mode: int) -> None:
     _C.set_mode(old_mode)
 
 
+def is_innermost(function) -> bool:
+    """Whether the calls of this thread go to this interceptor."""
+    return bool(_interceptors.stack) and _interceptors.stack[-1] is function
+
+
 def slow_call(op: _C.Op, inputs: tuple, attrs: tuple):
     """A call while a mode bit is set: the innermost interceptor decides."""
     if not _interceptors.stack:

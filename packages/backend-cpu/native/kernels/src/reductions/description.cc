@@ -193,9 +193,7 @@ Numbers in_pieces(const myc_call* call, Look look) {
   return all;
 }
 
-template <class T>
-void write_statistics(const myc_call* call) {
-  const Numbers all = in_pieces<T>(call, [](const T* x, int64_t begin, int64_t end, Numbers* n) { describe(x, begin, end, n); });
+void write_numbers(const myc_call* call, const Numbers& all) {
   const int64_t size = call->in[0]->size;
   const double nothing = NAN;
   const bool some = all.finite > 0;
@@ -214,6 +212,19 @@ void write_statistics(const myc_call* call) {
 }
 
 template <class T>
+void write_statistics(const myc_call* call) {
+  write_numbers(call, in_pieces<T>(call, [](const T* x, int64_t begin, int64_t end, Numbers* n) { describe(x, begin, end, n); }));
+}
+
+// Of whole numbers and booleans, as double: those of 64 bits may be rounded.
+template <class T>
+void write_whole(const myc_call* call) {
+  write_numbers(call, in_pieces<T>(call, [](const T* x, int64_t begin, int64_t end, Numbers* n) {
+                  for (int64_t i = begin; i < end; ++i) take(static_cast<double>(x[i]), n);
+                }));
+}
+
+template <class T>
 void write_counts(const myc_call* call) {
   const Numbers all = in_pieces<T>(call, [](const T* x, int64_t begin, int64_t end, Numbers* n) { count(x, begin, end, n); });
   const double row[] = {static_cast<double>(all.nan), static_cast<double>(all.negative_inf), static_cast<double>(all.positive_inf)};
@@ -224,9 +235,18 @@ void write_counts(const myc_call* call) {
 
 KERNEL_FN(tensor_statistics, any) {
   const int32_t dtype = call->in[0]->dtype;
-  if (dtype == MYC_F64) {
-    write_statistics<double>(call);
-    return MYC_OK;
+  switch (dtype) {
+    case MYC_F64: write_statistics<double>(call); return MYC_OK;
+    case MYC_BOOL:
+    case MYC_U8: write_whole<uint8_t>(call); return MYC_OK;
+    case MYC_I8: write_whole<int8_t>(call); return MYC_OK;
+    case MYC_I16: write_whole<int16_t>(call); return MYC_OK;
+    case MYC_U16: write_whole<uint16_t>(call); return MYC_OK;
+    case MYC_I32: write_whole<int32_t>(call); return MYC_OK;
+    case MYC_U32: write_whole<uint32_t>(call); return MYC_OK;
+    case MYC_I64: write_whole<int64_t>(call); return MYC_OK;
+    case MYC_U64: write_whole<uint64_t>(call); return MYC_OK;
+    default: break;
   }
   if (dtype != MYC_F32 && !(kTakes16Bits && is_16_bits(dtype))) return MYC_E_UNSUPPORTED;
   with_float_type(dtype, [&](auto like) { write_statistics<decltype(like)>(call); });

@@ -121,6 +121,21 @@ def header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     return buffer.getvalue()
 
 
+def make_folder(path: str) -> None:
+    """What `os.makedirs` does; a folder that is there costs one question.  Errors: OSError."""
+    if not os.path.isdir(path):
+        os.makedirs(path, exist_ok=True)
+
+
+def append(path: str, text: str) -> None:
+    """`text` at the end of a file, by one call of the system.  Errors: OSError."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    try:
+        _write_all(file, text.encode())
+    finally:
+        os.close(file)
+
+
 def write_array(folder: str, name: str, array: np.ndarray) -> None:
     """A .npy of its own in `folder`, which appears whole.  Errors: OSError."""
     parts: list[bytes | memoryview] = [header(array.dtype, array.shape)]

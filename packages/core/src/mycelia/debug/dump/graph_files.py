@@ -77,10 +77,9 @@ def write_order(root: str, number: int, names: list[str]) -> None:
 
 def note_run(root: str, number: int, iteration: int) -> None:
     """A line for a dumped run of a graph in ``ms_global_execution_order_graph_N.csv``."""
-    os.makedirs(os.path.join(root, "execution_order"), exist_ok=True)
-    path = os.path.join(root, "execution_order", f"ms_global_execution_order_graph_{number}.csv")
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(f"{iteration}\n")
+    folder = os.path.join(root, "execution_order")
+    files.make_folder(folder)
+    files.append(os.path.join(folder, f"ms_global_execution_order_graph_{number}.csv"), f"{iteration}\n")
 
 
 def constants(graph: Graph) -> list[Tensor]:

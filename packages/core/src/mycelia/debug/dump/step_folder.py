@@ -56,7 +56,7 @@ class StepFolder:
         self.places.clear()
         if not waiting:
             return
-        os.makedirs(self.hidden, exist_ok=True)
+        files.make_folder(self.hidden)
         folder = os.open(self.hidden, os.O_RDONLY) if self.tensors.has_files else -1
         try:
             self.rows.append(self.tensors.write(folder, waiting, self.long_names))
@@ -69,7 +69,7 @@ class StepFolder:
         short = files.fitting(name)
         if short != name:
             self.long_names.append((short, name))
-        os.makedirs(self.hidden, exist_ok=True)
+        files.make_folder(self.hidden)
         files.write_new(os.path.join(self.hidden, short), parts)
 
     def publish(self) -> None:

@@ -17,6 +17,7 @@ from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.groups import Group
 from mycelia.debug.statistics import COLUMNS, Statistics, array_of, digest, statistics
 from mycelia.engine import _C
+from mycelia.engine.base import dtypes
 from mycelia.engine.base.dtypes import bfloat16
 from mycelia.engine.compile import measuring
 from mycelia.engine.tensors.tensor import Tensor
@@ -45,7 +46,7 @@ class TensorFiles:
         self.settings = (
             self.raw,
             tuple(_DIGEST if c in _DIGESTS else Statistics._fields.index(COLUMNS[c]) for c in columns),
-            measuring.gauges(measuring.STATISTICS) if columns and not self.device_statistics else (),
+            () if self.device_statistics or not columns else _gauges(),
             functools.lru_cache(maxsize=4096)(self.names), self.described, self.describe, array_of,
             self.numbers if self.device_statistics else statistics, self.digests, files.fitting,
         )  # fmt: skip
@@ -93,6 +94,11 @@ class TensorFiles:
     def digests(self, tensor: Tensor) -> tuple[str, ...]:
         array = array_of(tensor)
         return tuple(digest(column.lower(), array) for column in self.digested)
+
+
+def _gauges() -> tuple:
+    """Kernels for the numbers of tensors, by dtype."""
+    return measuring.gauges(measuring.STATISTICS, dtypes.ALL)
 
 
 def _line(cells: Sequence[str]) -> str:

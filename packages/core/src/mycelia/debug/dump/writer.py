@@ -58,7 +58,7 @@ class Writer:
             number = f"iteration_{number}"
         else:
             parent = os.path.join(self.root, net, str(step.of.number))
-        os.makedirs(parent, exist_ok=True)
+        files.make_folder(parent)
         step.folder = StepFolder(os.path.join(parent, number), self.tensors)
         return step.folder
 

@@ -5,7 +5,7 @@ is in the cache. Programs stay as they are, fused and in order; while nothing is
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -132,10 +132,10 @@ def keeps_finite(definition: OpDef | None) -> bool:
     return definition is not None and (definition.exact or definition.only_moves)
 
 
-def gauges(name: str) -> tuple[tuple[Any, _C.Plan], ...]:
+def gauges(name: str, of: Sequence[dtypes.DType] = _DTYPES) -> tuple[tuple[Any, _C.Plan], ...]:
     """(dtype, Plan) of the kernels that the host has; without a kernel library there are none."""
     found = []
-    for dtype in _DTYPES:
+    for dtype in of:
         plan = dispatch.resolve(find(name), (TensorType(dtype, (1,)),), (), (1,))
         if plan.kind == _KERNEL and plan.device == 0:
             found.append((dtype, plan))

@@ -69,8 +69,8 @@ def run_watched(
     for alias, given in zip(arguments, run.arguments):
         alias._tape_place = given._tape_place
     follower = _Follower(run, watching)
-    mode = dispatch.push_interceptor(follower.intercept, dispatch.OBSERVING)
-    outer, interpret.followed.visit = interpret.followed.visit, follower.visit
+    mode = dispatch.push_interceptor(execute, dispatch.OBSERVING)  # what compositions call is no node
+    outer, interpret.followed.run = interpret.followed.run, follower.run_node
     _inside.depth += 1
     try:
         outputs = interpret.evaluate(graph, arguments)
@@ -79,7 +79,7 @@ def run_watched(
         raise
     finally:
         _inside.depth -= 1
-        interpret.followed.visit = outer
+        interpret.followed.run = outer
         dispatch.pop_interceptor(mode)
         for observer in watching:
             observer.end(run, error)
@@ -95,21 +95,24 @@ def run_watched(
     return outputs[:count]
 
 
+def execute(op: Any, inputs: tuple, attrs: tuple) -> Any:
+    """A call that nobody looks at."""
+    return op._execute(inputs, attrs)
+
+
 class _Follower:
-    """Knows which node of the graph a call belongs to."""
+    """Runs the nodes of the graph, those of its branches and loops among them, while observers look."""
 
     def __init__(self, run: Run, watching: Sequence[Observer]) -> None:
         self.run, self.watching = run, watching
-        self.node: Node | None = None
 
-    def visit(self, node: Node) -> None:
-        self.node = node
-
-    def intercept(self, op: Any, inputs: tuple, attrs: tuple) -> Any:
-        node, self.node = self.node, None  # calls within a composition are not the graph's
-        if node is None or op is not node.op or node.regions:
-            return op._execute(inputs, attrs)
-        operator = self.run.of.operators[node]
-        return observed_call(
+    def run_node(self, node: Node, flat: list[Any]) -> Sequence[Any]:
+        op, operator = node.op, self.run.of.operators.get(node)
+        if operator is None or node.regions or not dispatch.is_innermost(execute):
+            return interpret.apply(op, flat, node.attrs)
+        inputs = tuple(interpret.arguments_of(op, flat))
+        attrs = tuple([node.attrs[a.name] for a in op.definition.attrs])
+        result = observed_call(
             self.watching, self.run, operator, op, inputs, lambda: op._execute(inputs, attrs)
         )
+        return interpret.results_of(op, inputs, result)
