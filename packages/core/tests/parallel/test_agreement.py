@@ -144,6 +144,27 @@ def test_large_messages_in_both_directions_do_not_wait_for_one_another(run):
     assert run(2, work) == [(2.0, 2.0, 3.0), (1.0, 1.0, 3.0)]
 
 
+@ENGINES
+@pytest.mark.parametrize("dtype", [ms.float32, ms.float16])
+def test_sums_of_a_fast_rank_do_not_come_into_those_of_a_slow_one(run, dtype):
+    """A rank that is ahead has sent parts of its next sums, of the same size, before another looks at the
+    first.
+    """
+    count, rounds = 20_000, 4
+
+    def work(rank):
+        if rank == 2:  # the others have sent all that they can without it
+            cf.recv(ms.ops.zeros((1,), ms.float32), 0)
+        elif rank == 0:
+            cf.send(tensor(1.0), 2)
+        given = [ms.Tensor(np.arange(count) % 50 + 10 * rank + i, dtype) for i in range(rounds)]
+        return [c.all_reduce(x).asnumpy() for x in given]
+
+    expected = [np.arange(count) % 50 * 3 + 30 + 3 * i for i in range(rounds)]
+    for found in run(3, work):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_messages_have_gradients_that_go_back():
     def work(rank):
         x = tensor(1.0 + rank, 2.0)

@@ -74,6 +74,13 @@ class Transport(ABC):
     def post(self, peer: int, message: Message) -> None:
         """Starts a message. Never waits for the receiver; the array stays as it is until `flushed`."""
 
+    def expect(self, peer: int, group: str, number: int, room: np.ndarray | None) -> None:  # noqa: B027
+        """Elements of that collective message of `peer` may be put into `room`, if they fill it; None: of
+        none.
+
+        Engines may do without.
+        """
+
     @abstractmethod
     def flushed(self) -> bool:
         """Whether arrays of all messages that were posted may be changed."""
@@ -104,6 +111,7 @@ class MessageCommunicator(Communicator):
         self.rank = self.ranks.index(transport.rank)
         self.local_rank, self.local_size = transport.local_rank, transport.local_size
         self._number = 0
+        self._room = np.empty(0, np.uint8)
         self._others = [i for i in range(self.size) if i != self.rank]
 
     def split(self, name: str, ranks: Sequence[int]) -> Communicator:
@@ -114,9 +122,12 @@ class MessageCommunicator(Communicator):
 
     # ---- the exchange
 
-    def _exchange(self, what: str, parcels: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
-        """One array, or nothing, to each member; what each has sent to this one. The own one stays as it
-        is.
+    def _exchange(
+        self, what: str, parcels: Sequence[np.ndarray | None], rooms: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray | None]:
+        """One array, or nothing, to each member; what each has sent to this one. The own one stays as it is.
+
+        `rooms`: where what comes may lie, by member.
         """
         transport = self._transport
         received: list[np.ndarray | None] = [None] * self.size
@@ -124,6 +135,8 @@ class MessageCommunicator(Communicator):
         with transport.lock:
             number, self._number = self._number, self._number + 1
             for peer in self._others:
+                if rooms is not None:
+                    transport.expect(self.ranks[peer], self.name, number, rooms[peer])
                 transport.post(self.ranks[peer], Message(self.name, number, what, parcels[peer]))
             missing = set(self._others)
 
@@ -140,6 +153,9 @@ class MessageCommunicator(Communicator):
 
             if not transport.wait(arrived, transport.timeout_s):
                 raise self._late(what, sorted(missing) or self._others)
+            if rooms is not None:
+                for peer in self._others:
+                    transport.expect(self.ranks[peer], self.name, number, None)
         return received
 
     def _require(self, peer: int, what: str) -> None:
@@ -182,10 +198,26 @@ class MessageCommunicator(Communicator):
             return reductions.combine(self._exchange(what, [array] * self.size), reduction)
         flat = array.reshape(-1)
         bounds = [flat.size * i // self.size for i in range(self.size + 1)]
-        cuts = [flat[a:b] for a, b in zip(bounds, bounds[1:])]
-        part = reductions.combine(self._exchange(what, cuts), reduction)
-        parts = self._exchange(f"{what}, second half", [part] * self.size)
-        return np.concatenate(parts).reshape(array.shape)
+        cuts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
+        total = np.empty_like(flat)
+        shares = [total[cut] for cut in cuts]
+        part = shares[self.rank]
+        found = self._exchange(what, [flat[cut] for cut in cuts], self._rooms(part))
+        reductions.combine(found, reduction, part)
+        found = self._exchange(f"{what}, second half", [part] * self.size, shares)
+        for peer in self._others:
+            if not np.may_share_memory(found[peer], shares[peer]):
+                shares[peer][...] = found[peer]
+        return total.reshape(array.shape)
+
+    def _rooms(self, like: np.ndarray) -> list[np.ndarray]:
+        """Memory for an array like this from each member, kept between calls: new pages cost as much as
+        sums.
+        """
+        size = like.nbytes
+        if self._room.nbytes < size * self.size:
+            self._room = np.empty(size * self.size, np.uint8)
+        return [self._room[i * size : (i + 1) * size].view(like.dtype) for i in range(self.size)]
 
     def reduce(self, array: np.ndarray, root: int, reduction: str = "sum") -> np.ndarray | None:
         reductions.check("reduce", reduction, array.dtype)

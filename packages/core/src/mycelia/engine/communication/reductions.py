@@ -20,8 +20,9 @@ def check(owner: str, reduction: str, dtype: np.dtype) -> None:
         raise TypeError(f"{owner}: an average needs floating numbers, but the dtype is {dtype}")
 
 
-def combine(parts: Sequence[np.ndarray], reduction: str) -> np.ndarray:
-    """A new array of ``parts[0] op parts[1] op ...``; float16 is computed in float32 and rounded once.
+def combine(parts: Sequence[np.ndarray], reduction: str, out: np.ndarray | None = None) -> np.ndarray:
+    """``parts[0] op parts[1] op ...``, in `out` or a new array; float16 is computed in float32 and rounded
+    once.
 
     Shapes: all the same -> same.
     """
@@ -30,9 +31,14 @@ def combine(parts: Sequence[np.ndarray], reduction: str) -> np.ndarray:
     if len(parts) == 1:
         total = parts[0].astype(wide)
     else:
-        total = np.asarray(step(parts[0], parts[1], dtype=wide))
+        target = out if out is not None and out.dtype == wide else None
+        total = np.asarray(step(parts[0], parts[1], out=target, dtype=wide))
         for part in parts[2:]:
             step(total, part, out=total, dtype=wide)
     if reduction == "avg":
         total = np.asarray(total / wide.type(len(parts)))
-    return np.asarray(total, dtype)
+    if out is None:
+        return np.asarray(total, dtype)
+    if total is not out:
+        out[...] = total
+    return out

@@ -36,11 +36,14 @@ class _Peer:
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.out: deque[memoryview] = deque()
+        #: (group, number) of a collective message, and where its elements go.
+        self.expected: tuple[tuple[str, int], np.ndarray] | None = None
         self.writing = False  # whether the selector tells when it can be written to
         self._start()
 
     def _start(self) -> None:
         self.text: bytearray | None = None
+        self.told: list | None = None
         self.array: np.ndarray | None = None
         self.payload = 0
         self._fill(bytearray(_HEADER.size))
@@ -65,17 +68,27 @@ class _Peer:
             self.text = bytearray(length)
             self._fill(self.text)
             return None
-        if self.array is None and self.payload:
-            self.array = np.empty(self.payload, np.uint8)
-            self._fill(self.array)
-            return None
-        group, number, what, dtype, shape = json.loads(self.text)
+        if self.told is None:
+            self.told = json.loads(self.text)
+            if self.payload:
+                self.array = self._room(*self.told[:3])
+                self._fill(self.array)
+                return None
+        group, number, what, dtype, shape = self.told
         array = None
         if dtype:
             raw = self.array if self.payload else np.empty(0, np.uint8)
             array = raw.view(np.dtype(dtype)).reshape(shape)
         self._start()
         return Message(group, number, what, array)
+
+    def _room(self, group: str, number: int, what: str) -> np.ndarray:
+        """Memory for the elements that come."""
+        if what and self.expected is not None and self.expected[0] == (group, number):
+            room = self.expected[1]
+            if room.nbytes == self.payload:
+                return room.view(np.uint8)
+        return np.empty(self.payload, np.uint8)
 
     def write(self) -> bool:
         """Sends what can be sent at once; whether that was all."""
@@ -167,6 +180,9 @@ class SocketTransport(Transport):
         if size:
             to.out.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         self._write(peer)
+
+    def expect(self, peer: int, group: str, number: int, room: np.ndarray | None) -> None:
+        self._peers[peer].expected = None if room is None else ((group, number), room)
 
     def flushed(self) -> bool:
         return not any(peer.out for peer in self._peers.values())
