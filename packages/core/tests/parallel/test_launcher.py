@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from mycelia import communication
 from mycelia.cli import app
 from mycelia.communication import GlobalComm
 from mycelia.engine.communication import from_environment
 from mycelia.parallel import launcher
+from mycelia.parallel.engines import connect, rendezvous
 from mycelia.parallel.launcher import Job
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups and shells are POSIX")
@@ -100,6 +104,29 @@ def test_workers_are_told_what_mindspores_launcher_tells(tmp_path, monkeypatch):
 def test_what_other_launchers_tell(told, expected):
     found = from_environment(told)
     assert (found.launcher, found.rank, found.size, found.local) == expected
+
+
+def test_workers_started_by_hand_meet_at_a_scheduler(monkeypatch):
+    """MindSpore's way without msrun: a process with MS_ROLE=MS_SCHED, and workers that know where it is."""
+    with rendezvous.listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    told = {"MS_WORKER_NUM": "2", "MS_SCHED_PORT": str(port)}
+    for name, value in {**told, "MS_ROLE": "MS_SCHED"}.items():
+        monkeypatch.setenv(name, value)
+    met = []
+
+    def work():
+        found = connect(from_environment({**told, "MS_ROLE": "MS_WORKER"}))
+        met.append((found.rank, found.all_reduce(np.ones(1)).item()))
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    with pytest.raises(SystemExit) as ended:
+        communication.init()
+    for worker in workers:
+        worker.join()
+    assert ended.value.code == 0 and sorted(met) == [(0, 2.0), (1, 2.0)] and not GlobalComm.INITED
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ class LaunchConfig:
     """What the hook `mycelia_communicator` gets.
 
     `engine`: asked for by name ("socket", "mpi", ...), or empty: whatever fits; `launcher`: who has started
-    the process, "msrun", "mpi" or "torchrun"; `rank`: -1 if the engine knows; `address`, `port`: where the
-    processes meet; `local`: rank and number among the processes of this machine; `serves`: whether this
-    process is where they meet; `token`: what each must know to join.
+    the process, "msrun", "mpi", "torchrun", or "scheduler": this one is only where the others meet; `rank`:
+    -1 if the engine knows; `address`, `port`: where the processes meet; `local`: rank and number among the
+    processes of this machine; `serves`: whether this process is where they meet; `token`: what each must
+    know to join.
     """
 
     engine: str
@@ -73,6 +74,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
     }
     if env.get("MS_WORKER_NUM"):
         size = _number(env, "MS_WORKER_NUM")
+        port = _number(env, "MS_SCHED_PORT", default=0)
+        where = {"address": env.get("MS_SCHED_HOST", "127.0.0.1"), "port": port}
+        if env.get("MS_ROLE") == "MS_SCHED":
+            common["timeout_s"] = float(_number(env, "MS_TOPO_TIMEOUT", default=600))
+            return LaunchConfig(launcher="scheduler", rank=-1, size=size, **where, **common)
         rank = _number(env, "RANK_ID", "MS_NODE_ID", default=0 if size == 1 else -1)
         local = (
             _number(env, "LOCAL_RANK", default=rank),
@@ -80,8 +86,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
         )
         return LaunchConfig(
             launcher="msrun", rank=rank, size=size, local=local,
-            address=env.get("MS_SCHED_HOST", "127.0.0.1"), port=_number(env, "MS_SCHED_PORT", default=0),
-            **common,
+            **where, **common,
         )  # fmt: skip
     for size_name, rank_name, local_rank, local_size in _MPI:
         if env.get(size_name):

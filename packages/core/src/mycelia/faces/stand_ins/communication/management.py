@@ -6,8 +6,6 @@ RANK_SIZE), and joins them by the engine that the hook `mycelia_communicator` gi
 
 from __future__ import annotations
 
-import os
-
 from mycelia.engine.base import config, errors, ignored, plugins
 from mycelia.engine.communication import LaunchConfig, from_environment, world
 
@@ -43,8 +41,6 @@ def init(backend_name: str | None = None) -> None:
             "init", f"backend_name must be {own!r} for the device target {target}, but got {backend_name!r}"
         )
     if world.current() is None:
-        if os.environ.get("MS_ROLE") == "MS_SCHED":
-            _be_the_meeting_place()
         launched = from_environment()
         if launched is None:
             raise _error(
@@ -52,18 +48,18 @@ def init(backend_name: str | None = None) -> None:
                 "no launcher has started this process",
                 "start it by `mycelia msrun` or mpirun; a single process needs no init",
             )
+        if launched.launcher == "scheduler":
+            _be_the_meeting_place(launched)
         join("init", launched)
     GlobalComm.BACKEND, GlobalComm.WORLD_COMM_GROUP, GlobalComm.INITED = own, f"{own}_world_group", True
 
 
-def _be_the_meeting_place() -> None:
+def _be_the_meeting_place(launched: LaunchConfig) -> None:
     """What MindSpore's scheduler is, which users start beside the workers: it ends when all have met."""
     from mycelia.parallel.engines import rendezvous
 
-    size, host = int(os.environ["MS_WORKER_NUM"]), os.environ.get("MS_SCHED_HOST", "127.0.0.1")
-    listener = rendezvous.listen(host, int(os.environ["MS_SCHED_PORT"]))
-    timeout_s = float(os.environ.get("MS_TOPO_TIMEOUT", "600"))
-    rendezvous.Rendezvous(listener, size, str(config.get("job_token")), timeout_s).run()
+    listener = rendezvous.listen(launched.address, launched.port)
+    rendezvous.Rendezvous(listener, launched.size, launched.token, launched.timeout_s).run()
     raise SystemExit(0)
 
 
