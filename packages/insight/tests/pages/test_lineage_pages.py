@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -137,6 +138,13 @@ def test_a_target_shows_what_tells_of_it(page, runs):
     size.click()
     until(driver, lambda: by(driver, "lineage-scatter")[0].get_attribute("data-points") == "6")
     assert "parameter=user_defined%2Fsize" in driver.current_url
+    # Both go with the loss, and others do not: a forest of the six runs tells so.
+    Select(by(driver, "lineage-measure")[0]).select_by_value("forest")
+    first = "const one = document.querySelector('[data-testid=lineage-importance]'); "
+    first += "return one.dataset.column + one.textContent"
+    names = "learning_rate|user_defined/size"
+    until(driver, lambda: re.match(rf"({names}).*0\.\d*[1-9]", driver.execute_script(first), re.DOTALL))
+    assert "measure=forest" in driver.current_url
 
 
 def test_pipelines_are_columns_of_dataset_lineage(page, runs):

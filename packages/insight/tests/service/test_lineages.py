@@ -217,6 +217,9 @@ def test_importance_by_both_interfaces(client):
     told = {one["name"]: one for one in own["parameters"]}
     assert told["user_defined/size"]["correlation"] == pytest.approx(1, abs=1e-6)
     assert told["user_defined/note"]["reason"] == 1 and own["count"] == 3
+    assert "forest" not in told["epoch"]
+    own = client.get("/api/v1/targets", params={"target": "loss", "forest": "true"}).json()
+    assert {one["forest"] for one in own["parameters"]} == {None}  # of three runs
     assert client.get("/api/v1/targets", params={"target": "optimizer"}).status_code == 404
 
 
@@ -231,4 +234,6 @@ def test_a_thousand_runs_are_listed(tmp_path):
     found = client.get("/api/v1/runs", params={"query": "acc > 0.1 and optimizer == 'Adam'"}).json()["runs"]
     expected = {name for name, (_, acc, optimizer) in drawn.items() if acc > 0.1 and optimizer == "Adam"}
     assert {run["run"] for run in found} == expected and 100 < len(expected) < 900
-    assert client.get("/api/v1/targets", params={"target": "loss"}).json()["count"] == 1000
+    of_loss = client.get("/api/v1/targets", params={"target": "loss", "forest": "true"}).json()
+    forest = {one["name"]: one["forest"] for one in of_loss["parameters"]}
+    assert of_loss["count"] == 1000 and max(forest.values()) < 0.1  # all was drawn by chance

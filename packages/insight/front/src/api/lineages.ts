@@ -35,11 +35,11 @@ export interface Target {
   target: string;
   count: number;
   buckets: [left: number, width: number, count: number][];
-  parameters: { name: string; correlation: number; reason: number; information: number }[];
+  parameters: { name: string; correlation: number; reason: number; information: number; forest?: number | null }[];
 }
 
 export const lineages = (query: string) => get<LineageTable>("lineages", { query });
-export const target = (name: string, query: string) => get<Target>("targets", { target: name, query });
+export const target = (name: string, query: string, forest: boolean) => get<Target>("targets", { target: name, query, forest: String(forest) });
 
 export interface Note {
   remark: string | null;

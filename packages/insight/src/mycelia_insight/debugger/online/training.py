@@ -145,9 +145,7 @@ class Training:
             if self.current is not None:
                 self.current.found, self.current.error = found, found.error
 
-    def wait(
-        self, metadata: Any, is_active: Callable[[], bool], others: Callable[[], list[Training]]
-    ) -> Any:
+    def wait(self, metadata: Any, is_active: Callable[[], bool], others: Callable[[], list[Training]]) -> Any:
         """WaitCMD: the next command, as soon as there is one. `others`: the trainings of other ranks.
 
         All ranks run the same step: one that were ahead when another is stopped would wait for it in a

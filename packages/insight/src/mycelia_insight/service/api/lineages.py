@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 from mycelia_insight.runs import importance
+from mycelia_insight.runs.forest import permutation
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.lineages import METRIC, columns
 from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, number, run_of
@@ -46,9 +47,11 @@ def add(table: Table, library: Library) -> None:
         "/targets",
         Parameter("target", str, "name of the column", ""),
         QUERY,
+        Parameter("forest", bool, "whether a random forest is grown", False),
     )
-    def targets(_request: Request, target: str, query: str) -> dict:
-        """What the other columns tell of a target: absolute correlation and mutual information, 0 to 1.
+    def targets(_request: Request, target: str, query: str, forest: bool) -> dict:
+        """What the other columns tell of a target: absolute correlation and mutual information, 0 to 1, and
+        `forest`, if it is asked for, the permutation importance in a random forest, null for too few runs.
 
         `reason`, where there is no correlation: 1 not all are numbers, 2 fewer than 3 runs have both, 3 it is
         not a number. `information` is told of texts, too.
@@ -78,6 +81,11 @@ def add(table: Table, library: Library) -> None:
             parameters.append(
                 {"name": name, "correlation": correlation, "reason": reason, "information": told}
             )
+        if forest:
+            given = [[row.get(one["name"]) for row in rows] for one in parameters]
+            shares = permutation(given, aims)
+            for i, one in enumerate(parameters):
+                one["forest"] = None if shares is None else float(shares[i])
         return {
             "targets": known,
             "target": target,
