@@ -182,6 +182,16 @@ def test_no_rank_is_assumed_for(tmp_path, what):
     assert found and any(re.search(reason, str(error)) for error in found)
 
 
+@pytest.mark.parametrize("missing", ["a result", "a result of a branch"])
+def test_what_nothing_computes_is_told(tmp_path, missing):
+    nodes = [either("c", "e"), node("ReduceSum", "e", "y", keepdims=0)]
+    if missing == "a result of a branch":
+        nodes[0].attribute[1].g.output[0].name = "nowhere"
+    path = write(tmp_path / "m.onnx", model(nodes, GIVEN, "y" if "branch" in missing else "y nowhere"))
+    with pytest.raises(ConversionError, match="nowhere"):
+        mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
+
+
 def test_obstacles_behind_are_told_once(tmp_path):
     nodes = [either("c", "e"), node("Gelu", "e", "g", name="wrong", approximate="cubic"),
              node("Reluu", "x", "z", name="misspelt"), node("ReduceSum", "g", "y", keepdims=0)]  # fmt: skip

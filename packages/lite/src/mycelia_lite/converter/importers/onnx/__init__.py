@@ -211,7 +211,8 @@ class _Model:
         )
         if differ is None:
             return
-        wanted = [name for name in outputs if name not in environment]
+        computed = {name for node in behind for name in node.output}
+        wanted = [name for name in outputs if name in computed]
 
         def run(inner: Any, region: Trace) -> None:
             self.run(behind, inner, frame, region, wanted)
