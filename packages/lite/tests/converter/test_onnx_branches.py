@@ -182,6 +182,13 @@ def test_no_rank_is_assumed_for(tmp_path, what):
     assert found and any(re.search(reason, str(error)) for error in found)
 
 
+def test_a_condition_of_several_elements_is_told(tmp_path):
+    nodes = [either("c", "e"), node("ReduceSum", "e", "y", keepdims=0)]
+    path = write(tmp_path / "m.onnx", model(nodes, {**GIVEN, "c": ("bool", ("n", 4))}, "y"))
+    with pytest.raises(ConversionError, match=r"node 'If of e' \(If\)"):
+        mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
+
+
 @pytest.mark.parametrize("missing", ["a result", "a result of a branch"])
 def test_what_nothing_computes_is_told(tmp_path, missing):
     nodes = [either("c", "e"), node("ReduceSum", "e", "y", keepdims=0)]

@@ -70,6 +70,7 @@ def branch(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[
     try:
         return regions.conditional(call, around.trace, condition, *map(results, graphs))
     except (regions.OtherRank, BranchesDiffer) as differ:
+        condition = ops.reshape(condition, ())
         raise BranchesDiffer(call, str(differ), around.place, around.trace, condition) from None
 
 
