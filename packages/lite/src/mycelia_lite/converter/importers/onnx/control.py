@@ -59,6 +59,8 @@ def branch(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[
     if known(condition) is not None:
         return around.inside(graphs[0 if known(condition).all() else 1], around.trace, {})
 
+    if any(is_number(n) and n != 1 for n in shape_of(condition)):
+        raise call.misfit(f"its condition has the shape {list(shape_of(condition))}, not one element")
     choice = around.choices.of(around.place)
     if choice is not None:
         values = around.inside(graphs[0 if choice.taken else 1], around.trace, {})
