@@ -168,15 +168,18 @@ def test_summaries_reach_the_records(compiled):
 
 def test_collectives_ask_for_init():
     from mycelia.communication.management import GlobalComm
+    from mycelia.parallel.engines import threads
 
     x = data(2)
     assert not GlobalComm.INITED
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="init"):
         ops.AllReduce()(x)
-    GlobalComm.INITED = True
-    try:
+
+    def alone(rank):
         np.testing.assert_array_equal(ops.AllReduce(ops.ReduceOp.MAX)(x).asnumpy(), x.asnumpy())
-        with pytest.raises(NotImplementedError):
+        with pytest.raises(ValueError, match="0 is this one"):
+            ops.Send(0, 0)(x)
+        with pytest.raises(RuntimeError, match="no other process"):
             ops.Send(0, 1)(x)
-    finally:
-        GlobalComm.INITED = False
+
+    threads.run(1, alone)
