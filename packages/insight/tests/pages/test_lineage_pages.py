@@ -145,6 +145,11 @@ def test_a_target_shows_what_tells_of_it(page, runs):
     names = "learning_rate|user_defined/size"
     until(driver, lambda: re.match(rf"({names}).*0\.\d*[1-9]", driver.execute_script(first), re.DOTALL))
     assert "measure=forest" in driver.current_url
+    # The loss grows while the accuracy falls: one run is the best in both.
+    Select(by(driver, "lineage-against")[0]).select_by_value("metric/acc")
+    until(driver, lambda: by(driver, "lineage-front"))
+    assert by(driver, "lineage-front")[0].text == "No run is better in both than: ./lin0"
+    assert len(driver.find_elements(By.CSS_SELECTOR, "[data-testid=lineage-scatter] circle.other")) == 5
 
 
 def test_pipelines_are_columns_of_dataset_lineage(page, runs):
