@@ -16,6 +16,7 @@ from mycelia_lite.converter import ConversionError, convert
 from . import (
     caffe_models,
     onnx_models,
+    test_onnx_branches,
     test_tflite_detection,
     test_tflite_graphs,
     test_tflite_recurrent,
@@ -84,7 +85,15 @@ def onnx(folder, write_mindir):
         "end": np.array([9]), "axes": np.array([1]),
     }  # fmt: skip
     message = onnx_models.model(nodes, {"x": (np.dtype("float32"), (1, 3, 6, 6))}, "s", weights, 18)
-    return [onnx_models.write(folder / "m.onnx", message)]
+    nodes = [
+        test_onnx_branches.either("c", "e"),
+        onnx_models.node("ReduceSum", "e", "u", keepdims=0),
+        onnx_models.node("Resize", "x - - sizes", "q"),
+        onnx_models.node("Mul", "u q", "v"),
+    ]
+    weights = {"sizes": np.array([7, 9])}
+    ways = onnx_models.model(nodes, test_onnx_branches.GIVEN, "v", weights, 18)
+    return [onnx_models.write(folder / "m.onnx", message), onnx_models.write(folder / "ways.onnx", ways)]
 
 
 class Mixed(nn.Cell):
