@@ -238,6 +238,21 @@ def test_before_joining_nothing_is_reduced():
         ops.AllReduce()(tensor([1]))
 
 
+def test_a_function_that_was_compiled_for_other_ranks_is_compiled_anew():
+    """Sizes, and what only one rank gets, are facts of a graph."""
+    step = ms.jit(lambda x: (ops.AllGather()(x), ops.Reduce(0)(x)))
+
+    def work(rank):
+        return [[y.asnumpy().tolist() for y in step(tensor([1.0, rank]))] for _ in range(2)]
+
+    for ranks in (2, 3):
+        gathered = [v for rank in range(ranks) for v in (1.0, rank)]
+        total = [float(ranks), sum(range(ranks))]
+        for rank, found in enumerate(threads.run(ranks, work)):
+            for joined, reduced in found:
+                assert joined == gathered and (reduced == total if rank == 0 else len(reduced) == 1)
+
+
 class Mixed(ms.nn.Cell):
     def construct(self, x):
         gathered = ops.AllGather()(ops.AllReduce()(x))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mycelia.engine.base import errors, parallel_settings
 from mycelia.engine.communication.communicator import Communicator
@@ -40,6 +40,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _process: list[World] = []
+followers: list[Callable[[], object]] = []  # called when this process joins others or leaves them
 
 
 def current() -> World | None:
@@ -52,6 +53,8 @@ def join(communicator: Communicator) -> None:
     leave()
     if _thread.world is None:
         _process.append(World(communicator))
+        for follower in followers:
+            follower()
 
 
 def leave() -> None:
@@ -60,6 +63,8 @@ def leave() -> None:
         _thread.world.groups.clear()
     elif _process:
         _process.pop().communicator.close()
+        for follower in followers:
+            follower()
 
 
 @contextlib.contextmanager
@@ -128,10 +133,15 @@ def index_of(owner: str, rank: int, name: str) -> int:
     return ranks.index(member(owner, rank, ranks))
 
 
-def _place() -> tuple[int, int] | None:
-    """Rank and number of the processes that have joined."""
+def place() -> tuple[int, int] | None:
+    """Rank and number of the processes that have joined, which graphs may depend on; None before."""
     here = current()
     return None if here is None else (here.communicator.rank, here.communicator.size)
 
 
-parallel_settings.ask_for_the_world(_place)
+def is_thread() -> bool:
+    """Whether ranks are threads: what one compiles is not for others."""
+    return _thread.world is not None
+
+
+parallel_settings.ask_for_the_world(place)

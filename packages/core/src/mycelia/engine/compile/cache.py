@@ -68,6 +68,7 @@ for _name in (
     *SETTINGS,
 ):  # fmt: skip
     config.on_change(_name, _follow)
+world.followers.append(cache_invalidation.changed)
 
 
 class CacheInfo(NamedTuple):
@@ -169,7 +170,7 @@ class Cache:
             return lambda: None
         if run is None:
             return functools.partial(self.function(), *args, **kwargs)
-        if key is not None:
+        if key is not None and not world.is_thread():
             if not self.fast:
                 cache_invalidation.remember(self.fast)
             self.fast[key] = run
@@ -204,7 +205,7 @@ class Cache:
     ) -> _Member:
         """The member for this call, made if there is none."""
         plugins.begin(compiling=True)
-        kind = _Setting.target, kind
+        kind = _Setting.target, world.place(), kind
         owner = None if self.owner is None else self.owner()
         declared = [] if owner is None or not owner._inputs else open_axes(owner._inputs, args, kwargs)
         with capture_lock:

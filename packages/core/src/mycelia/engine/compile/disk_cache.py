@@ -27,6 +27,7 @@ from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors, log, plugins
 from mycelia.engine.base.errors import Place
 from mycelia.engine.base.origins import Origin
+from mycelia.engine.communication import world
 from mycelia.engine.compile import fingerprint
 from mycelia.engine.compile.fingerprint import Walk
 from mycelia.engine.compile.passes import choice
@@ -45,6 +46,7 @@ _HEAD = len(MARK) + 32 + 8
 _WITHOUT_EFFECT = frozenset(  # settings that change no graph
     ("enable_compile_cache", "compile_cache_path", "save_graphs", "save_graphs_path", "print_file_path")
     + ("save_graphs_interval", "save_graphs_passes", "save_graphs_format")
+    + ("communicator", "communication_timeout_s", "job_token")
     + ("debug", "submodule_log_level", "env_config_path", "dump_config", "trace_plugins", "strict_plugins")
 )
 
@@ -224,7 +226,7 @@ def environment() -> str:
         MARK, fingerprint.tree(errors.PACKAGE_ROOT),
         platform.python_version(), platform.python_implementation(),
         np.__version__, __debug__, settings, sorted(off), others, sorted(passes),
-        [(p.name, p.version) for p in plugins.found()],
+        [(p.name, p.version) for p in plugins.found()], world.place(),
     ))  # fmt: skip
 
 
