@@ -35,6 +35,7 @@ const MOST_LABELS = 250; // edges, with more of them their labels are left to th
 const MANY = 20; // nodes of a scope
 const LONGEST_SIDE = 3; // times the other one, and
 const LONG = 2400; // units; what is longer is broken into columns or rows
+const LAYER = 70; // units from one node to the next
 const FAN = 40; // edges of a node; with more of them those of each node leave it as one, without labels
 const LOOSE = 6; // nodes without edges; more of them become a grid
 const GAP = 18; // between nodes of a grid
@@ -75,7 +76,27 @@ function gridOf(id: string, nodes: GraphNode[]): Grid {
 const AS_COLUMNS = () => ({ "elk.layered.wrapping.strategy": "MULTI_EDGE", "elk.aspectRatio": "1.5" });
 const AS_ROWS = (n: number) => ({ "elk.layered.layering.strategy": "COFFMAN_GRAHAM", "elk.layered.layering.coffmanGraham.layerBound": String(Math.ceil(Math.sqrt(n))) });
 
+// How many nodes follow one another at most; those in circles are passed over.
+function depthOf(view: View): number {
+  const [after, waiting, depth] = [new Map<number, number[]>(), new Map<number, number>(), new Map<number, number>()];
+  for (const { from, to } of view.edges) after.set(from, [...(after.get(from) ?? []), to]), waiting.set(to, (waiting.get(to) ?? 0) + 1);
+  const ready = view.nodes.map((node) => node.id).filter((id) => !waiting.has(id));
+  for (const id of ready)
+    for (const next of after.get(id) ?? []) {
+      depth.set(next, Math.max(depth.get(next) ?? 1, (depth.get(id) ?? 1) + 1));
+      waiting.set(next, waiting.get(next)! - 1);
+      if (!waiting.get(next)) ready.push(next);
+    }
+  return Math.max(1, ...depth.values());
+}
+
 export async function arrange(view: View, tensors: (n: number) => string): Promise<Drawing> {
+  const depth = depthOf(view);
+  if (depth * LAYER > LONG && depth * 2 > view.nodes.length) {
+    // Nearly all follow one another: a first layout would only tell that.
+    const drawing = await arranged(view, tensors, AS_COLUMNS).catch(() => undefined);
+    if (drawing) return drawing;
+  }
   const drawing = await arranged(view, tensors, () => ({}));
   const { width, height } = drawing;
   if (height > LONG && height > LONGEST_SIDE * width) return arranged(view, tensors, AS_COLUMNS).catch(() => drawing);
