@@ -6,6 +6,7 @@ from mycelia.debug.analyzer import (
     WatchpointHit as WatchpointHit,
 )
 from mycelia.debug.breaking import break_if as break_if
+from mycelia.debug.determinism import deterministic as deterministic, seed_all as seed_all
 from mycelia.debug.operators import run_operator as run_operator
 from mycelia.debug.reading.nonfinite import NonFinite as NonFinite
 from mycelia.debug.statistics import Statistics as Statistics, statistics as statistics
@@ -25,7 +26,8 @@ __all__ = [
     "Statistics", "TensorAllZeroCondition", "TensorChangeAboveThresholdCondition",
     "TensorChangeBelowThresholdCondition", "TensorOverflowCondition", "TensorRangeCondition",
     "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "WatchCondition",
-    "Watchpoint", "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
+    "Watchpoint", "WatchpointHit", "break_if", "deterministic", "dump", "run_operator", "seed_all",
+    "statistics",
 ]
 
 

@@ -7,6 +7,7 @@ command ``mycelia-debug DIR`` and `DumpAnalyzer` read it. What watches operators
 
 from mycelia.debug.analyzer import DebuggerTensor, DumpAnalyzer, Node, Watchpoint, WatchpointHit
 from mycelia.debug.breaking import break_if
+from mycelia.debug.determinism import deterministic, seed_all
 from mycelia.debug.dump import dump
 from mycelia.debug.operators import run_operator
 from mycelia.debug.reading.nonfinite import NonFinite
@@ -30,5 +31,6 @@ __all__ = [
     "Statistics", "TensorAllZeroCondition", "TensorChangeAboveThresholdCondition",
     "TensorChangeBelowThresholdCondition", "TensorOverflowCondition", "TensorRangeCondition",
     "TensorTooLargeCondition", "TensorTooSmallCondition", "TensorUnchangedCondition", "WatchCondition",
-    "Watchpoint", "WatchpointHit", "break_if", "dump", "run_operator", "statistics",
+    "Watchpoint", "WatchpointHit", "break_if", "deterministic", "dump", "run_operator", "seed_all",
+    "statistics",
 ]  # fmt: skip
