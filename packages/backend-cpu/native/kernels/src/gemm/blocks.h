@@ -179,7 +179,7 @@ bool multiply_in_place(const Product& g, const Part& t, const float* b, int64_t 
     x.b = b, x.b_vector = kLanes * 4, x.b_k = b_step * 4;
     x.start = kZeros, x.add = s.add;
     x.fetch = next.at + first * next.bytes / t.m;
-    x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (tiles * t.depth) + 1 : 0;
+    x.fetch_step = next.bytes > 0 ? next.bytes * kFetchEvery / (tiles * t.depth) + 1 : 0;
     x.tiles = count, x.blocks = 1;
     float* const stored = x.c;
     run_strip(rows, columns, x);

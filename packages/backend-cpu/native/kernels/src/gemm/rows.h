@@ -283,7 +283,7 @@ inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const 
   }
   x.add = f.add;
   x.high = f.activation == Activation::relu ? &none : f.activation == Activation::relu6 ? &six : nullptr;
-  x.fetch = fetch, x.fetch_step = 4 * step;
+  x.fetch = fetch, x.fetch_step = kFetchEvery * step;
   x.tiles = tiles, x.blocks = blocks;
 #if MYC_STEPS
   wide ? run_wide_strip(x, b.b_block * kFloat) : run_strip(height, x);
@@ -299,7 +299,6 @@ inline __attribute__((noinline)) void whole_tiles(int64_t tiles, int64_t height,
                                                   const Run* runs, int64_t run_count, const PackedBlock& b,
                                                   const Finish& f, const char* fetch, int64_t step) {
 #if MYC_STRIPS
-  // A strip fetches one line for four k.
   if (has_strips(height, b.columns) && run_count > 0)
     return run_strip(tiles, height, rows, runs, run_count, b, f, fetch, step);
 #endif

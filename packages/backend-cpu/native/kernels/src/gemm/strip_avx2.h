@@ -10,6 +10,8 @@
 
 namespace mycelia::MYC_ISA {
 
+constexpr int64_t kFetchEvery = 4;  // k: a line ahead
+
 // Tiles of equal height, one behind the other, each over all runs of k; rows.h says what the parts mean.
 struct Strip {
   const float* a;
@@ -24,7 +26,7 @@ struct Strip {
   int64_t add;                       // whether c itself is added
   const float* high;                 // null, or sums are cut to [0, *high]
   const char* fetch;
-  int64_t fetch_step;  // bytes for every four k
+  int64_t fetch_step;  // bytes for every kFetchEvery k
   int64_t tiles;
   // Of every tile so many blocks of 16 columns, one behind the other in c; bytes from block to block.
   int64_t blocks, b_step, start_step;

@@ -14,6 +14,8 @@
 
 namespace mycelia::MYC_ISA {
 
+constexpr int64_t kFetchEvery = 2;  // k: a line ahead
+
 // Tiles of equal height, one behind the other, each over all runs of k; rows.h says what the parts mean.
 struct Strip {
   const float* a;
@@ -30,7 +32,7 @@ struct Strip {
   int64_t add;            // whether c itself is added
   const float* high;      // null, or sums are cut to [0, *high]
   const char* fetch;
-  int64_t fetch_step;  // bytes for every four k
+  int64_t fetch_step;  // bytes for every kFetchEvery k
   int64_t tiles;
   int64_t columns;  // of the last vector, as a mask; run_strip sets it
   // Of every tile so many blocks of 32 columns, one behind the other in c; bytes from block to block.
@@ -80,6 +82,9 @@ struct Strip {
   "vmovups (%%rbx), %%zmm24\n\tvmovups (%%rbx, %%rdx), %%zmm26\n\tleaq (%%rbx, %%rdx, 2), %%rbx\n\t" \
   "vmovups (%%rcx), " MYC_V("25") "\n\tvmovups (%%rcx, %%rdx), " MYC_V("27") "\n\tleaq (%%rcx, %%rdx, 2), %%rcx\n\t" \
   rows(MYC_PAIR, MYC_PAIR_FAR) "addq $8, %%rax\n\t"
+#define MYC_NEXT_LINE \
+  "movq " MYC_X(fetch) ", %%rdi\n\tprefetcht1 (%%rdi)\n\t" \
+  "addq " MYC_X(fetch_step) ", %%rdi\n\tmovq %%rdi, " MYC_X(fetch) "\n\t"
 #define MYC_ADD(i, row, s, t) \
   "movq 8*" #i "(%%rdi), %%rax\n\tvaddps (%%rcx, %%rax, 4), %%zmm" s ", %%zmm" s "\n\t" \
   "vmovups 64(%%rcx, %%rax, 4), " MYC_V("24") " %{%%k1%}%{z%}\n\tvaddps " MYC_V("24") ", " MYC_V(t) ", " MYC_V(t) "\n\t"
@@ -108,9 +113,7 @@ struct Strip {
       "movq %%rdi, " MYC_OWN(8) "\n\tshlq $2, %%rax\n\tleaq -16(%%rax, %%rcx, 4), %%rcx\n\tmovq %%rcx, " MYC_OWN(16) "\n\t" \
       "imulq %%rdx, %%rbx\n\taddq " MYC_X(b) ", %%rbx\n\tmovq " MYC_X(b_vector) ", %%rcx\n\taddq %%rbx, %%rcx\n\t" \
       "cmpq " MYC_OWN(16) ", %%rax\n\tjg 5f\n\t.p2align 6\n" \
-      "4:\n\tmovq " MYC_X(fetch) ", %%rdi\n\tprefetcht1 (%%rdi)\n\t" \
-      "addq " MYC_X(fetch_step) ", %%rdi\n\tmovq %%rdi, " MYC_X(fetch) "\n\t" \
-      MYC_TWO_K(rows) MYC_TWO_K(rows) "cmpq " MYC_OWN(16) ", %%rax\n\tjle 4b\n" \
+      "4:\n\t" MYC_NEXT_LINE MYC_TWO_K(rows) MYC_NEXT_LINE MYC_TWO_K(rows) "cmpq " MYC_OWN(16) ", %%rax\n\tjle 4b\n" \
       "5:\n\taddq $16, " MYC_OWN(16) "\n\tcmpq " MYC_OWN(16) ", %%rax\n\tjge 7f\n" \
       "6:\n\tvmovups (%%rbx), %%zmm24\n\tvmovups (%%rcx), " MYC_V("25") "\n\t" rows(MYC_ONE, MYC_ONE_FAR) \
       "addq %%rdx, %%rbx\n\taddq %%rdx, %%rcx\n\taddq $4, %%rax\n\tcmpq " MYC_OWN(16) ", %%rax\n\tjl 6b\n" \
@@ -187,6 +190,7 @@ inline void run_strip(int64_t rows, int64_t columns, Strip& x) {
 #undef MYC_PAIR
 #undef MYC_PAIR_FAR
 #undef MYC_TWO_K
+#undef MYC_NEXT_LINE
 #undef MYC_ADD
 #undef MYC_LOW
 #undef MYC_HIGH

@@ -84,49 +84,67 @@ const float* spread_rows(const myc_call* call, Scratch& scratch, const Layer& g,
 
 constexpr int kParts = kPackedColumns / kLanes;  // vectors of a panel
 constexpr int64_t kStretch = 256;
+constexpr int64_t kFarFloats = 192 * 1024;
 constexpr int kStreams = 8 / kParts;             // panels at once: eight chains of additions, several streams from memory
 
-// One row against `count` panels from column j on, at most kStreams; behind the last one it is read again.
+// The columns from j on that one row's sums are for.
+__attribute__((noinline)) void finish_streams(const Layer& g, int64_t j, const float* sums) {
+  const bool bounded = g.activation == Activation::relu || g.activation == Activation::relu6;
+  const f32v high = splat(g.activation == Activation::relu6 ? 6.0f : INFINITY);
+  const int64_t end = min(g.columns, j + kStreams * kPackedColumns);
+  for (int64_t at = j; at < end; at += kLanes) {
+    const int64_t lanes = min<int64_t>(kLanes, end - at);
+    f32v y = load(sums + (at - j));
+    if (g.bias) y += load_partial(g.bias + at, lanes);
+    if (g.residual) y += load_partial(g.residual + at, lanes);
+    if (bounded) y = clip(y, f32v{}, high);
+    store_partial(g.y + at, y, lanes);
+  }
+  const int64_t begins = 0;
+  if (g.activation > Activation::relu6) activate_rows(1, {nullptr, g.y + j, &begins, &begins, 0, 0}, end - j, g.activation);
+}
+
+// One row against `count` panels from column j on, at most kStreams; behind the last one it is read again. kFar: the weights
+// are more than the second-level cache holds, so they come there first, which waits for more lines than the first-level one.
+template <bool kFar>
 void multiply_streams(const Layer& g, int64_t j, int64_t count) {
-  constexpr int64_t kAhead = 8;  // of k: less waits for memory, more drives what the first-level cache needs out of it
+  // Of k: less waits for memory, more drives what the cache needs out of it.
+  constexpr int64_t kAhead = kFar ? 16 : 8;
   const float* b = g.packed + j * g.depth;
   int64_t panel[kStreams];
   for (int64_t s = 0; s < kStreams; ++s) panel[s] = min(s, count - 1) * g.depth * kPackedColumns;
-  f32v total[kStreams][kParts] = {};
+  alignas(64) float total[kStreams * kPackedColumns] = {};
   for (int64_t k = 0; k < g.depth;) {
     f32v sum[kStreams][kParts] = {};  // of a stretch: one chain over all of k would lose digits
     for (const int64_t end = min(g.depth, k + kStretch); k < end; ++k, b += kPackedColumns) {
       const f32v a = splat(g.x[k]);
 #pragma GCC unroll 8
       for (int s = 0; s < kStreams; ++s) {
-        __builtin_prefetch(b + panel[s] + kAhead * kPackedColumns);
+        __builtin_prefetch(b + panel[s] + kAhead * kPackedColumns, 0, kFar ? 2 : 3);
 #pragma GCC unroll 4
         for (int v = 0; v < kParts; ++v) sum[s][v] = fma(a, load(b + panel[s] + v * kLanes), sum[s][v]);
       }
     }
     for (int s = 0; s < kStreams; ++s) {
-      for (int v = 0; v < kParts; ++v) total[s][v] += sum[s][v];
+      for (int v = 0; v < kParts; ++v) {
+        float* to = total + s * kPackedColumns + v * kLanes;
+        store(to, load(to) + sum[s][v]);
+      }
     }
   }
-  for (int64_t s = 0; s < kStreams; ++s) {
-    for (int64_t v = 0; v < kParts; ++v, j += kLanes) {
-      if (j >= g.columns) return;
-      const int64_t lanes = min<int64_t>(kLanes, g.columns - j);
-      f32v y = total[s][v];
-      if (g.bias) y += load_partial(g.bias + j, lanes);
-      if (g.residual) y += load_partial(g.residual + j, lanes);
-      store_partial(g.y + j, activate(y, g.activation), lanes);
-    }
-  }
+  finish_streams(g, j, total);
 }
 
 // A batch of one: only memory limits it. Up to half of the streams at the end are left to tiles.
 void multiply_row(const myc_call* call, const Layer& g) {
   const int64_t panels = ceil_div(g.columns, kPackedColumns), groups = (panels + kStreams / 2 - 1) / kStreams;
+  auto run = multiply_streams<false>;
+  if constexpr (kLanes == 16)
+    if (g.depth * g.columns > kFarFloats) run = multiply_streams<true>;
   parallel_for(call, groups, kMinParallelWork * 8 / (kStreams * kPackedColumns * g.depth * 4 + 1) + 1,
                [&](int64_t begin, int64_t end) {
                  for (int64_t q = begin; q < end; ++q)
-                   multiply_streams(g, q * kStreams * kPackedColumns, min<int64_t>(kStreams, panels - q * kStreams));
+                   run(g, q * kStreams * kPackedColumns, min<int64_t>(kStreams, panels - q * kStreams));
                });
   const int64_t done = groups * kStreams * kPackedColumns / kTileColumns;
   if (done < g.blocks()) multiply_block(g, 0, 1, done, g.blocks(), max<int64_t>(1, g.depth));

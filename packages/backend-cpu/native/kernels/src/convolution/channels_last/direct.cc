@@ -233,7 +233,7 @@ struct Block {
           const int64_t count = part.end - part.begin, run_count = runs_of(p, part, k0, k1);
           const RowList rows = {p.x + g * p.depth, p.y + column, a + part.begin, c + part.begin, 0, 0};
           const bool again = q == begin && q + at_once >= end && k1 - k0 == p.k_total;  // all weights are in the cache
-          if (p.all_taps() && !again) ahead.floats = (k1 - k0) * kPackedColumns * at_once * count / pixels;
+          if (p.all_taps() && !again) ahead.floats = (k1 - k0) * (k1 - k0 == p.k_total ? kTileColumns : kPackedColumns) * at_once * count / pixels;
           if (q == begin && p.is_matrix && k1 - k0 == p.k_total) {  // first the pixels come, a tile before they are used
             ahead = {rows.a + rows.a_row[0] + kTileRows * p.k_total, count * p.k_total};
           }
