@@ -16,13 +16,13 @@ class Gate:
     def __init__(self, name: str, rows: int, callback):
         self._name, self._rows, self._callback = name, rows, callback
         self._size = 1  # rows of a batch above the gate: it counts in these
-        self._left, self._given_up = rows, False
+        self._left, self._given_up, self._disabled = rows, False, False
         self._changed = threading.Condition()
 
     def open(self) -> None:
-        """Hold nothing up any more."""
+        """Hold nothing up any more, in later epochs and iterators neither."""
         with self._changed:
-            self._given_up = True
+            self._disabled = True
             self._changed.notify_all()
 
     def batched(self, size: int) -> None:
@@ -48,13 +48,16 @@ class Gate:
         """Wait until a row may pass."""
         seconds = config.get_callback_timeout()
         with self._changed:
-            if not self._changed.wait_for(lambda: self._left > 0 or self._given_up, seconds):
+            if not self._changed.wait_for(self._lets_through, seconds):
                 log.logger("mycelia.dataset").warning(
                     "sync_wait: no sync_update(%r) came within the %s s of callback_timeout; rows are not "
                     "held up any more", self._name, seconds,
                 )  # fmt: skip
                 self._given_up = True
             self._left -= 1
+
+    def _lets_through(self) -> bool:
+        return self._left > 0 or self._given_up or self._disabled
 
 
 class SyncWaitDataset(Dataset):
