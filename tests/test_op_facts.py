@@ -1,13 +1,16 @@
 """What is known of an op stands in its block: others name ops only where they look for a pattern of them."""
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 from mycelia.ops.define import find, registry
 
 ROOT = Path(__file__).parents[1] / "packages" / "core" / "src" / "mycelia"
+LONG = 5  # strings that make a list
 MOST = 5  # files that name an op: its own, the rules of two formats, two more
 
 #: Folders whose tables are their public names, or the formats' (a name of an operator and what it becomes).
@@ -45,39 +48,67 @@ LISTS = {
 }
 
 
-def _texts(tree: ast.Module):
-    """String constants with their lines: no docstrings, annotations, exported names or parts of messages."""
-    skipped = set()
-    for node in ast.walk(tree):
+class Source(NamedTuple):
+    """What a module says of ops, in a form that is kept: trees of all modules would take hundreds of MB."""
+
+    texts: list[str]  # string constants: no docstrings, annotations, exported names or parts of messages
+    collections: list[tuple[int, list[str]]]  # lines of literals and texts, with their strings
+    exported: set[int]  # lines of __all__
+
+
+def _read(text: str) -> Source:
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    skipped, exported = set(), set()
+    for node in nodes:
         parts: list = []
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             first = node.body[0] if node.body else None
             parts = [first] if isinstance(first, ast.Expr) else []
         elif isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
             parts = [node]
+            exported |= {n.lineno for n in ast.walk(node) if hasattr(n, "lineno")}
         elif isinstance(node, ast.arg) and node.annotation is not None:
             parts = [node.annotation]
         elif isinstance(node, ast.JoinedStr):
             parts = [node]
         skipped.update(id(n) for part in parts for n in ast.walk(part))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
-            yield node.value
+    texts, collections = [], []
+    for node in nodes:
+        words: list[str] = []
+        if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
+            words = _strings(node.elts)
+        elif isinstance(node, ast.Dict):
+            words = _strings(node.keys)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words = node.value.split() if not re.search(r"[.:,;()%{]", node.value) else []
+            if id(node) not in skipped:
+                texts.append(node.value)
+        if len(words) >= LONG:
+            collections.append((node.lineno, words))
+    return Source(texts, collections, exported)
 
 
-def _named(tree: ast.Module, names: set[str]):
-    for text in _texts(tree):
+def _strings(nodes) -> list[str]:
+    return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def _named(source: Source, names: set[str]):
+    for text in source.texts:
         if text in names:
             yield text
         elif len(text.split()) > 3 and not re.search(r"[.:,;()%{]", text):
             yield from (word for word in text.split() if word in names)
 
 
-def _sources():
-    for path in sorted(ROOT.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        if not name.startswith(FACES) and not name.endswith("_pb2.py"):
-            yield name, ast.parse(path.read_text())
+@functools.cache
+def _sources() -> dict[str, Source]:
+    names = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
+    return {
+        name: _read(path.read_text())
+        for name, path in names.items()
+        if not name.startswith(FACES) and not name.endswith("_pb2.py")
+    }
 
 
 def _names() -> set[str]:
@@ -85,16 +116,16 @@ def _names() -> set[str]:
     return {n for n, op in registry.items() if op.definition.module.startswith("mycelia.")} - WORDS
 
 
-def count(sources) -> dict[str, set[str]]:
+def count(sources: dict[str, Source]) -> dict[str, set[str]]:
     """The files that name each op. Families of ops count as one: steps of fused programs, choices of
     attributes and the bodies of neighbours have the same names.
     """
     found: dict[str, set[str]] = defaultdict(set)
     names = _names()
-    for file, tree in sources:
+    for file, source in sources.items():
         place = "engine/ops" if file.startswith("engine/ops/") else file
         if file.startswith(("engine/", "io/", "nn/precision.py", "train/amp.py", "profiler/", "ops/")):
-            for name in _named(tree, names):
+            for name in _named(source, names):
                 found[name].add(place)
     return found
 
@@ -116,38 +147,19 @@ def test_mish_and_layer_norm_stand_in_one_block():
     assert found["layer_norm"] <= {"engine/ops", *rules}
 
 
-def _lists(tree: ast.Module, names: set[str]):
-    """Lines of collections that are mostly names of ops."""
-    for node in ast.walk(tree):
-        words: list[str] = []
-        if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
-            words = [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
-        elif isinstance(node, ast.Dict):
-            words = [k.value for k in node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            words = node.value.split() if not re.search(r"[.:,;()%{]", node.value) else []
-        known = [w for w in words if w in names]
-        if len(known) >= 5 and 2 * len(known) > len(words):
-            yield node.lineno
-
-
-def _exported(tree: ast.Module) -> set[int]:
-    return {
-        n.lineno
-        for node in tree.body
-        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets)
-        for n in ast.walk(node)
-        if hasattr(n, "lineno")
-    }
+def _lists(source: Source, names: set[str]) -> set[int]:
+    """Lines of collections that are mostly names of ops, and not exported."""
+    known = ((line, len(words), sum(w in names for w in words)) for line, words in source.collections)
+    return {line for line, all_of_it, ops in known if ops >= LONG and 2 * ops > all_of_it} - source.exported
 
 
 def test_no_list_of_ops_beside_the_blocks():
     names = _names()
     found = {
         f"{file}:{line}"
-        for file, tree in _sources()
+        for file, source in _sources().items()
         if file not in LISTS
-        for line in set(_lists(tree, names)) - _exported(tree)
+        for line in _lists(source, names)
     }
     assert found == set()
 
@@ -161,20 +173,20 @@ def _operators() -> set[str]:
 def test_no_list_of_operators_in_what_reads_and_writes_files():
     names = _operators()
     found = {
-        file: sorted(set(_lists(tree, names)) - _exported(tree))
-        for file, tree in _sources()
+        file: sorted(_lists(source, names))
+        for file, source in _sources().items()
         if file.startswith(("io/", "engine/")) and file != "io/onnx/types.py"  # of ONNX's own operators
     }
     assert {file: lines for file, lines in found.items() if lines} == {}
-    assert list(_lists(ast.parse("STYLE = ('LRN', 'Mish', 'SeLU', 'Tril', 'Stack')"), names)) == [1]
+    assert _lists(_read("STYLE = ('LRN', 'Mish', 'SeLU', 'Tril', 'Stack')"), names) == {1}
 
 
 def test_a_list_of_ops_is_found():
-    tree = ast.parse("_MOVES = frozenset('reshape flip tile roll transpose'.split())")
-    assert list(_lists(tree, _names())) == [1]
-    tree = ast.parse("_COST = {'mish': 8, 'gelu': 8, 'silu': 4, 'tanh': 3, 'relu': 1}")
-    assert list(_lists(tree, _names())) == [1]
-    assert count([("engine/a.py", tree)])["mish"] == {"engine/a.py"}
+    moves = _read("_MOVES = frozenset('reshape flip tile roll transpose'.split())")
+    assert _lists(moves, _names()) == {1}
+    costs = _read("_COST = {'mish': 8, 'gelu': 8, 'silu': 4, 'tanh': 3, 'relu': 1}")
+    assert _lists(costs, _names()) == {1}
+    assert count({"engine/a.py": costs})["mish"] == {"engine/a.py"}
 
 
 def test_families_say_what_they_export():
@@ -182,5 +194,5 @@ def test_families_say_what_they_export():
     modules = re.findall(r"^from mycelia\.(\S+) import \*", text, re.MULTILINE)
     assert modules
     for module in modules:
-        tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text())
-        assert _exported(tree), f"{module} has no __all__: its imports would be public functions"
+        source = _read((ROOT / f"{module.replace('.', '/')}.py").read_text())
+        assert source.exported, f"{module} has no __all__: its imports would be public functions"
