@@ -1,5 +1,6 @@
 """Options for all tests."""
 
+import gc
 import os
 import random
 import sys
@@ -50,6 +51,18 @@ def pytest_sessionstart(session):
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
     if FUZZ and reporter is not None and not hasattr(session.config, "workerinput"):
         session.config.pluginmanager.register(Told(reporter))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    gc.disable()
+
+
+def pytest_collection_finish(session):
+    """Tens of thousands of collected tests are no garbage: collections need not look at them."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
