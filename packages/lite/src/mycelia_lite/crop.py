@@ -17,8 +17,14 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mycelia_lite import runtime
+
+if TYPE_CHECKING:
+    from mycelia_lite.model import Model
 
 INSTRUCTION_SETS = ("generic", "avx2", "avx512", "neon")
 _OPTIONS = (
@@ -76,7 +82,7 @@ def crop(
         if shutil.which(tool) is None:
             raise CropError(f"'{tool}' is not installed")
     sets = _instruction_sets(package, instruction_sets)
-    operators, kernels, parts = _used(models, input_shapes)
+    operators, kernels, parts = _used(models, input_shapes, sets)
     with tempfile.TemporaryDirectory(prefix="mycelia-lite-crop-") as name:
         folder = Path(name)
         _write_tables(folder, operators, kernels)
@@ -118,9 +124,12 @@ def _place(made: Path, output_file: str) -> None:
 
 
 def _used(
-    models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]
+    models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]], sets: Collection[str]
 ) -> tuple[set[str], set[str], set[str]]:
-    """Kinds of operators, kernels as "op dtypes", and parts, found by a process that runs the models."""
+    """Kinds of operators, kernels as "op dtypes", and parts, found by processes that run the models.
+
+    One for each instruction set that this processor has: plans depend on it.
+    """
     from mycelia_lite.format import FormatError, read
 
     operators = set()
@@ -135,22 +144,32 @@ def _used(
     code = "import sys, mycelia_lite.crop as crop; crop.probe(eval(sys.argv[1]), eval(sys.argv[2]))"
     shapes = [{name: list(sizes) for name, sizes in given.items()} for given in input_shapes]
     paths = [os.path.abspath(m) for m in models]
-    done = subprocess.run(
-        [sys.executable, "-c", code, repr(paths), repr(shapes)], capture_output=True, text=True
-    )
-    if done.returncode:
-        raise CropError(done.stderr.strip().splitlines()[-1] if done.stderr else "the models do not run")
-    lines = set(filter(None, done.stdout.splitlines()))
+    lines, names = set(), list(sets)
+    while names:
+        isa = names.pop()
+        done = subprocess.run(
+            [sys.executable, "-c", code, repr(paths), repr(shapes)],
+            **dict(capture_output=True, text=True, env=os.environ | {"MYCELIA_ISA": isa}),
+        )
+        if done.returncode and isa and "this processor runs none of the library's kernels" in done.stderr:
+            names += [""] * (not names and not lines)  # another processor's library: as this one plans
+            continue
+        if done.returncode:
+            reason = done.stderr.strip().splitlines()[-1] if done.stderr else "the models do not run"
+            raise CropError(reason)
+        lines |= set(filter(None, done.stdout.splitlines()))
     parts = {line.removeprefix("part ") for line in lines if line.startswith("part ")}
     return operators, {line for line in lines if not line.startswith("part ")}, parts
 
 
 def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]) -> None:
-    """Run each model once for its own shapes, open sizes as 1, and for the given ones; print the kernels.
+    """Run each model for its own shapes, open sizes as 1, and for the given ones; print the kernels.
 
-    A model need not run with sizes of 1 if there are others for it.  Errors: RuntimeError.
+    Inputs are the same whenever a model is cropped: floats as `draw` has them; where there are integers and
+    truths, these as it has them, then all 0, then all 1: both may lead to other branches, and of indices one
+    may be out of range. One of these must run. A model need not run with sizes of 1 if there are others for
+    it.  Errors: RuntimeError.
     """
-    from mycelia_lite.converter.trial import answers, draw
     from mycelia_lite.model import Model
 
     for path in models:
@@ -165,7 +184,7 @@ def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[in
             inputs = model.get_inputs()
             shapes = [given.get(t.name, [1 if n < 0 else n for n in t.shape]) for t in inputs]
             try:
-                answers(model, draw(shapes, [t.dtype.numpy for t in inputs]))
+                _run_once_at_least(model, shapes, [t.dtype.numpy for t in inputs])
             except RuntimeError as error:
                 if given or not is_open:
                     raise RuntimeError(f"{path}: {error}") from error
@@ -174,6 +193,23 @@ def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[in
                         f"{path} does not run with open sizes of 1 (give inputShape): {error}"
                     ) from error
     print(runtime.library().MSKernelsInUse().decode(), end="")
+
+
+def _run_once_at_least(model: Model, shapes: Sequence[Sequence[int]], dtypes: Sequence[np.dtype]) -> None:
+    from mycelia_lite.converter.trial import answers, draw
+
+    drawn = draw(shapes, dtypes)
+    tries = [drawn]
+    if any(array.dtype.kind != "f" for array in drawn):
+        tries += [[a if a.dtype.kind == "f" else np.full_like(a, value) for a in drawn] for value in (0, 1)]
+    errors = []
+    for arrays in tries:
+        try:
+            answers(model, arrays)
+        except RuntimeError as error:
+            errors.append(error)
+    if len(errors) == len(tries):
+        raise errors[0]
 
 
 # ---- the tables

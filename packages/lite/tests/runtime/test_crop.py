@@ -308,6 +308,21 @@ def test_what_cannot_be_cropped_is_told(cropped, tmp_path, change, reason):
     assert not list(tmp_path.iterdir())
 
 
+class Picked(ms.nn.Cell):
+    def construct(self, x, i):
+        return ms.ops.gather(ms.ops.exp(x), i, 0)
+
+
+def test_indices_are_drawn_that_are_in_range(tmp_path):
+    """An axis of one element has the index 0 alone."""
+    path = str(tmp_path / "picked.mindir")
+    x, i = ms.Tensor(np.zeros((1, 4), np.float32)), ms.Tensor(np.zeros(9, np.int32))
+    ms.export(Picked(), x, i, file_name=path, file_format="MINDIR")
+    model = convert(mslite.FmkType.MINDIR, path, str(tmp_path / "picked")).path
+    made = crop([model], str(tmp_path / "picked.a"), instruction_sets=["generic"])
+    assert any(kernel.startswith("gather ") for kernel in made.kernels)
+
+
 def test_a_model_that_is_none_is_told(tmp_path):
     (tmp_path / "no.ms").write_bytes(b"no model")
     with pytest.raises(CropError, match="no.ms"):
