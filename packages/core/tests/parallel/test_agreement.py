@@ -13,6 +13,7 @@ import mycelia as ms
 from mycelia.communication import comm_func as cf
 from mycelia.engine.communication import LaunchConfig, MessageCommunicator, world
 from mycelia.engine.ops.communication import collectives as c
+from mycelia.mint import distributed
 from mycelia.parallel.engines import connect, rendezvous, threads
 
 
@@ -128,6 +129,41 @@ def test_messages_wait_for_their_receiver_in_any_order_of_tags(run):
         return first.asnumpy().tolist(), second.asnumpy().tolist()
 
     assert run(2, work) == [[0, 55], ([0, 5], [0, 50])]
+
+
+@ENGINES
+@pytest.mark.parametrize("irecv", [cf.irecv, lambda x, source: (x, distributed.irecv(x, source))])
+def test_messages_go_to_receives_in_the_order_in_which_these_were_started(run, irecv):
+    """Whichever is waited for first."""
+
+    def work(rank):
+        if rank == 0:
+            for i in range(5):
+                cf.send(tensor(i), 1)
+            return None
+        begun = [irecv(tensor(0), 0) for _ in range(3)]
+        begun[1][1].wait()
+        last = cf.recv(tensor(0), 0)  # the handles of the first and the third are still to be waited for
+        begun[0][1].wait()
+        begun[2][1].wait()
+        return [x.item() for x, _ in begun] + [last.item(), cf.recv(tensor(0), 0).item()]
+
+    assert run(2, work)[1] == [0, 1, 2, 3, 4]
+
+
+@ENGINES
+def test_a_message_of_another_shape_than_was_started_is_refused(run):
+    def work(rank):
+        if rank == 0:
+            cf.send(ms.Tensor([1.5, 2.5], ms.bfloat16), 1)
+            return cf.send(tensor(1, 2), 1)
+        got, handle = cf.irecv(ms.ops.zeros((2,), ms.bfloat16), 0)
+        handle.wait()
+        assert got.dtype == ms.bfloat16 and got.tolist() == [1.5, 2.5]
+        with pytest.raises(ValueError, match=r"rank 0 has sent float32 \[2\], but float32 \[3\]"):
+            cf.irecv(ms.ops.zeros((3,), ms.float32), 0)[1].wait()
+
+    run(2, work)
 
 
 @ENGINES

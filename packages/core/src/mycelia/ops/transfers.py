@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import math
-import pickle
-
-import numpy as np
 
 from mycelia import ops
-from mycelia.engine.base import errors
+from mycelia.engine.base import dtypes, errors
 from mycelia.engine.communication import world
 from mycelia.engine.ops.communication import collectives
-from mycelia.engine.ops.control_flow.debug import is_captured
-from mycelia.engine.tensors.tensor import is_tensor
+from mycelia.engine.tensors.tensor import Tensor, is_tensor
 
 OBJECTS = -1  # the tag of messages that are pickles; those of tensors are users'
-
-
-def as_bytes(value) -> np.ndarray:
-    """A pickle, as an array."""
-    return np.frombuffer(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL), np.uint8)
-
-
-def from_bytes(array: np.ndarray):
-    """What `as_bytes` was given; only processes of the job can have sent it."""
-    return pickle.loads(array)
 
 
 def _sizes(owner: str, name: str, sizes, members: int) -> tuple[int, ...]:
@@ -132,10 +118,17 @@ def receive(owner: str, like, source, group: str, tag: int):
     return collectives.receive_from(like, source=place, shape=like.shape, tag=tag, group=group)
 
 
-def start_receive(owner: str, like, source, group: str, tag: int):
-    """(tensor, what to call before it has its value, or None if it has it: in a graph)."""
-    if is_captured():
-        return receive(owner, like, source, group, tag), None
-    peer(owner, like, source, group)
-    found = like.copy()
-    return found, lambda: found.assign_value(receive(owner, like, source, group, tag))
+def start_receive(owner: str, target, source, group: str, tag: int):
+    """What to call before `target` has its value from a rank of the world. Messages go to receives in the
+    order in which these were started, whichever is waited for first.
+    """
+    place = peer(owner, target, source, group)
+    communicator = world.group(owner, group)
+    pending = communicator.start_receive(place, tag)
+    sent_as = (dtypes.float32 if target.dtype is dtypes.bfloat16 else target.dtype).np
+
+    def finish() -> None:
+        found = collectives.fitting(communicator, place, pending.wait(), sent_as, target.shape)
+        target.assign_value(ops.cast(Tensor(found), target.dtype))
+
+    return finish

@@ -1,4 +1,5 @@
 # Written by tools/gen_stubs.py.
+from mycelia.engine.communication.messages import as_bytes as as_bytes, from_bytes as from_bytes
 from mycelia.engine.tensors.tensor import is_tensor as is_tensor
 from mycelia.faces.mint.distributed.collectives import (
     all_gather as all_gather, all_gather_into_tensor as all_gather_into_tensor,
@@ -18,8 +19,8 @@ from mycelia.ops import (
 
 __all__ = [
     "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object",
-    "all_reduce", "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list",
-    "check_group", "check_tensor", "done", "gather", "gather_object", "is_tensor", "place_of", "reduce",
-    "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_uneven", "scatter",
-    "scatter_object_list", "set_comm_ops_inplace",
+    "all_reduce", "all_to_all", "all_to_all_single", "as_bytes", "barrier", "broadcast",
+    "broadcast_object_list", "check_group", "check_tensor", "done", "from_bytes", "gather", "gather_object",
+    "is_tensor", "place_of", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven", "scatter", "scatter_object_list", "set_comm_ops_inplace",
 ]

@@ -1,4 +1,6 @@
 # Written by tools/gen_stubs.py.
+from mycelia.engine.communication.messages import as_bytes as as_bytes, from_bytes as from_bytes
+from mycelia.engine.ops.control_flow.debug import is_captured as is_captured
 from mycelia.faces.mint.distributed.collectives import check_tensor as check_tensor
 from mycelia.faces.mint.distributed.groups import check_group as check_group
 from mycelia.faces.mint.distributed.pairs import (
@@ -9,6 +11,6 @@ from mycelia.faces.stand_ins.communication.handle import CommHandle as CommHandl
 from mycelia.ops import recv as recv, send as send, send_object_list as send_object_list
 
 __all__ = [
-    "CommHandle", "P2POp", "batch_isend_irecv", "check_group", "check_tensor", "irecv", "isend", "recv",
-    "recv_object_list", "send", "send_object_list",
+    "CommHandle", "P2POp", "as_bytes", "batch_isend_irecv", "check_group", "check_tensor", "from_bytes",
+    "irecv", "is_captured", "isend", "recv", "recv_object_list", "send", "send_object_list",
 ]

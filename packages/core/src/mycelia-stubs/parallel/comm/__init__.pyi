@@ -5,12 +5,13 @@ from mycelia.engine.communication.launch import (
 )
 from mycelia.engine.communication.messages import (
     Message as Message, MessageCommunicator as MessageCommunicator, Transport as Transport,
+    as_bytes as as_bytes, from_bytes as from_bytes,
 )
 from mycelia.engine.communication.reductions import combine as combine
 
 __all__ = [
     "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
-    "combine", "from_environment",
+    "as_bytes", "combine", "from_bytes", "from_environment",
 ]
 
 REDUCTIONS: tuple

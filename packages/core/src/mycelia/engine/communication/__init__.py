@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from mycelia.engine.communication.communicator import Communicator, Pending
 from mycelia.engine.communication.launch import LaunchConfig, from_environment
-from mycelia.engine.communication.messages import Message, MessageCommunicator, Transport
+from mycelia.engine.communication.messages import (
+    Message,
+    MessageCommunicator,
+    Transport,
+    as_bytes,
+    from_bytes,
+)
 from mycelia.engine.communication.reductions import REDUCTIONS, combine
 
 __all__ = [
     "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
-    "combine", "from_environment",
+    "as_bytes", "combine", "from_bytes", "from_environment",
 ]  # fmt: skip

@@ -93,7 +93,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def start_receive(self, source: int, tag: int = 0) -> Pending:
-        """The next message of `source` with this tag."""
+        """The next message of `source` with this tag that no receive which was started earlier gets."""
 
     def send(self, array: np.ndarray, to: int, tag: int = 0) -> None:
         """Comes back when the message is on its way."""

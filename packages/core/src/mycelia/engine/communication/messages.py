@@ -98,8 +98,16 @@ def _described(array: np.ndarray) -> str:
     return f"{array.dtype} {list(array.shape)}"
 
 
-def _as_bytes(value: Any) -> np.ndarray:
+def as_bytes(value: Any) -> np.ndarray:
+    """A pickle, as an array."""
     return np.frombuffer(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL), np.uint8)
+
+
+def from_bytes(array: np.ndarray) -> Any:
+    """What `as_bytes` was given. Unpickling runs what the sender wants: engines let only processes of the job
+    send.
+    """
+    return pickle.loads(array)
 
 
 class MessageCommunicator(Communicator):
@@ -113,6 +121,8 @@ class MessageCommunicator(Communicator):
         self._number = 0
         self._room = np.empty(0, np.uint8)
         self._others = [i for i in range(self.size) if i != self.rank]
+        # Receives that have no message yet, by (source, tag), in the order in which they were started.
+        self._started: dict[tuple[int, int], deque[list[Message]]] = defaultdict(deque)
 
     def split(self, name: str, ranks: Sequence[int]) -> Communicator:
         return MessageCommunicator(self._transport, name, ranks)
@@ -262,8 +272,8 @@ class MessageCommunicator(Communicator):
         self._exchange("barrier()", [None] * self.size)
 
     def all_gather_object(self, value: Any) -> list[Any]:
-        found = self._exchange("all_gather_object()", [_as_bytes(value)] * self.size)
-        return [pickle.loads(part) for part in found]
+        found = self._exchange("all_gather_object()", [as_bytes(value)] * self.size)
+        return [from_bytes(part) for part in found]
 
     def _require_parts(self, owner: str, parts: Sequence[np.ndarray] | None) -> None:
         if parts is None or len(parts) != self.size:
@@ -298,24 +308,32 @@ class MessageCommunicator(Communicator):
 
     def start_receive(self, source: int, tag: int = 0) -> Pending:
         self._require_other("receive", source)
-        return Pending(lambda: self._finish_receive(source, tag))
+        place: list[Message] = []
+        with self._transport.lock:
+            self._started[source, tag].append(place)
+        return Pending(lambda: self._finish_receive(source, tag, place))
 
-    def _finish_receive(self, source: int, tag: int) -> np.ndarray | None:
-        found: list[Message] = []
+    def _finish_receive(self, source: int, tag: int, place: list[Message]) -> np.ndarray | None:
         what = f"receive(tag {tag}, from rank {self.ranks[source]})"
 
         def arrived() -> bool:
-            message = self._transport.next_direct(self.ranks[source], self.name, tag)
-            if message is None:
-                self._require(source, what)
-                return False
-            found.append(message)
+            while not place:
+                message = self._transport.next_direct(self.ranks[source], self.name, tag)
+                if message is None:
+                    self._require(source, what)
+                    return False
+                self._started[source, tag].popleft().append(message)
             return True
 
         with self._transport.lock:
-            if not self._transport.wait(arrived, self._transport.timeout_s):
-                raise self._late(what, [source])
-        return found[0].array
+            try:
+                if not self._transport.wait(arrived, self._transport.timeout_s):
+                    raise self._late(what, [source])
+            finally:
+                if not place:  # one that failed takes no later message
+                    left = [other for other in self._started[source, tag] if other is not place]
+                    self._started[source, tag] = deque(left)
+        return place[0].array
 
     def _require_other(self, owner: str, peer: int) -> None:
         if peer == self.rank or not 0 <= peer < self.size:

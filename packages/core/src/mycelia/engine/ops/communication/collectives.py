@@ -12,7 +12,7 @@ different collectives, ValueError for a group that does not exist.
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import world
+from mycelia.engine.communication import Communicator, world
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import same
@@ -281,6 +281,16 @@ def send_to(ct, *, to, tag, group):
     return ct + receive_from(ct, source=to, tag=tag, shape=ct.shape, group=group)
 
 
+def fitting(communicator: Communicator, source: int, found: np.ndarray, dtype, shape) -> np.ndarray:
+    """What member `source` has sent. Errors: ShapeError if it is of another shape or dtype."""
+    if found.shape != tuple(shape) or found.dtype != dtype:
+        raise errors.shape_error(
+            "receive", f"rank {communicator.ranks[source]} has sent {found.dtype} {list(found.shape)}, but "
+            f"{dtype} {list(shape)} was to come",
+        )  # fmt: skip
+    return found
+
+
 @op(effect=True, on_host=True)
 def receive_from(after, *, source: "int", shape: "code", tag: "int" = 0, group: "str" = GROUP):
     """The next message of member `source` with this tag, of the dtype of `after`, which is otherwise not
@@ -290,13 +300,7 @@ def receive_from(after, *, source: "int", shape: "code", tag: "int" = 0, group: 
     Errors: ShapeError if the message is of another shape or dtype.
     """
     communicator = world.group("receive", group)
-    found = communicator.receive(source, tag)
-    if found.shape != tuple(shape) or found.dtype != after.dtype:
-        raise errors.shape_error(
-            "receive", f"rank {communicator.ranks[source]} has sent {found.dtype} {list(found.shape)}, but "
-            f"{after.dtype} {list(shape)} was to come",
-        )  # fmt: skip
-    return found
+    return fitting(communicator, source, communicator.receive(source, tag), after.dtype, shape)
 
 
 @receive_from.infer

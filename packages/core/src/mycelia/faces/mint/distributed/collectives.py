@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mycelia import ops
 from mycelia.engine.base import errors
-from mycelia.engine.communication import world
+from mycelia.engine.communication import as_bytes, from_bytes, world
 from mycelia.engine.ops.communication import collectives
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.mint.distributed.groups import check_group, place_of
@@ -257,10 +257,8 @@ def broadcast_object_list(object_list, src=0, group=None, device=None):
     root = place_of(owner, "src", src, group)
     communicator = world.group(owner, group)
     mine = communicator.rank == root
-    found = communicator.scatter(
-        [transfers.as_bytes(object_list)] * communicator.size if mine else None, root
-    )
-    values = transfers.from_bytes(found)
+    found = communicator.scatter([as_bytes(object_list)] * communicator.size if mine else None, root)
+    values = from_bytes(found)
     if len(values) != len(object_list):
         raise errors.value_error(
             owner, f"the list has {len(object_list)} entries, but {len(values)} were sent"
@@ -277,9 +275,9 @@ def gather_object(obj, object_gather_list=None, dst=0, group=None):
     communicator = world.group(owner, group)
     if communicator.rank == place:
         _each(owner, "object_gather_list", object_gather_list, group)
-    found = communicator.gather(transfers.as_bytes(obj), place, uneven=True)
+    found = communicator.gather(as_bytes(obj), place, uneven=True)
     if found is not None:
-        object_gather_list[:] = map(transfers.from_bytes, found)
+        object_gather_list[:] = map(from_bytes, found)
 
 
 def scatter_object_list(scatter_object_output_list, scatter_object_input_list, src=0, group=None):
@@ -293,8 +291,8 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list, s
     given = None
     if communicator.rank == root:
         values = _each(owner, "scatter_object_input_list", scatter_object_input_list, group)
-        given = [transfers.as_bytes(value) for value in values]
-    scatter_object_output_list[0] = transfers.from_bytes(communicator.scatter(given, root))
+        given = [as_bytes(value) for value in values]
+    scatter_object_output_list[0] = from_bytes(communicator.scatter(given, root))
 
 
 def set_comm_ops_inplace(is_enable: bool, func_list: list | None = None) -> None:

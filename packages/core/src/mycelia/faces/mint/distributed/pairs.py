@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import world
+from mycelia.engine.communication import as_bytes, from_bytes, world
+from mycelia.engine.ops.control_flow.debug import is_captured
 from mycelia.faces.mint.distributed.collectives import check_tensor
 from mycelia.faces.mint.distributed.groups import check_group
 from mycelia.faces.stand_ins.communication.handle import CommHandle
@@ -36,11 +37,16 @@ def isend(tensor, dst=0, group=None, tag=0):
 
 
 def irecv(tensor, src=0, group=None, tag=0):
-    """`recv` that returns a handle: the tensor has its value after `wait`."""
+    """`recv` that returns a handle: the tensor has its value after `wait`. Messages go to receives in the
+    order in which these were started.
+
+    In a graph it has its value at once.
+    """
     check_tensor("irecv", "tensor", tensor)
-    name = check_group("irecv", group)
-    transfers.peer("irecv", tensor, src, name)
-    return CommHandle(lambda: recv(tensor, src, name, tag))
+    if is_captured():
+        recv(tensor, src, group, tag)
+        return CommHandle()
+    return CommHandle(transfers.start_receive("irecv", tensor, src, check_group("irecv", group), tag))
 
 
 def send_object_list(object_list, dst, group=None, device=None):
@@ -50,7 +56,7 @@ def send_object_list(object_list, dst, group=None, device=None):
     _check_list(owner, object_list)
     name = check_group(owner, group)
     place = transfers.place_of_peer(owner, dst, name)
-    world.group(owner, name).send(transfers.as_bytes(object_list), place, transfers.OBJECTS)
+    world.group(owner, name).send(as_bytes(object_list), place, transfers.OBJECTS)
 
 
 def recv_object_list(object_list, src=0, group=None, device=None):
@@ -60,7 +66,7 @@ def recv_object_list(object_list, src=0, group=None, device=None):
     _check_list(owner, object_list)
     name = check_group(owner, group)
     place = transfers.place_of_peer(owner, src, name)
-    found = transfers.from_bytes(world.group(owner, name).receive(place, transfers.OBJECTS))
+    found = from_bytes(world.group(owner, name).receive(place, transfers.OBJECTS))
     if len(found) != len(object_list):
         raise errors.value_error(
             owner, f"the list has {len(object_list)} entries, but {len(found)} were sent"

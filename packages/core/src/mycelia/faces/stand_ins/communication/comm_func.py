@@ -11,6 +11,7 @@ from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.communication import world
 from mycelia.engine.ops.communication import collectives
+from mycelia.engine.ops.control_flow.debug import is_captured
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.stand_ins.communication.handle import CommHandle as CommHandle
 from mycelia.faces.stand_ins.communication.handle import done
@@ -144,12 +145,16 @@ def isend(tensor, dst=0, group=HCCL_WORLD_COMM_GROUP, tag=0):
 
 def irecv(tensor, src=0, group=HCCL_WORLD_COMM_GROUP, tag=0):
     """Start to receive a tensor from another process. Returns (tensor, handle): it has its value after
-    `wait`.
+    `wait`. Messages go to receives in the order in which these were started.
 
     In a graph it has its value at once.
     """
-    found, finish = transfers.start_receive("irecv", tensor, src, group, tag)
-    return found, CommHandle(finish)
+    if is_captured():
+        return recv(tensor, src, group, tag), CommHandle()
+    if not is_tensor(tensor):
+        raise errors.type_error("irecv", f"tensor must be a Tensor, but got {type(tensor).__name__}")
+    found = tensor.copy()
+    return found, CommHandle(transfers.start_receive("irecv", found, src, group, tag))
 
 
 class P2POp:
