@@ -108,8 +108,9 @@ def test_what_other_launchers_tell(told, expected):
 
 def test_workers_started_by_hand_meet_at_a_scheduler(monkeypatch):
     """MindSpore's way without msrun: a process with MS_ROLE=MS_SCHED, and workers that know where it is."""
-    with rendezvous.listen("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
+    place, listen = rendezvous.listen("127.0.0.1", 0), rendezvous.listen
+    port = place.getsockname()[1]  # held, so that nobody else gets it meanwhile
+    monkeypatch.setattr(rendezvous, "listen", lambda host, at: place if at == port else listen(host, at))
     told = {"MS_WORKER_NUM": "2", "MS_SCHED_PORT": str(port)}
     for name, value in {**told, "MS_ROLE": "MS_SCHED"}.items():
         monkeypatch.setenv(name, value)

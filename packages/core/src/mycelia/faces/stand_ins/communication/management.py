@@ -16,7 +16,9 @@ _BACKENDS = {"CPU": "mccl", "CUDA": "nccl", "GPU": "nccl", "ASCEND": "hccl", "AS
 
 
 class GlobalComm:
-    """What is in force: the backend, the name of the group of all processes, whether `init` was called."""
+    """What is in force: the backend, the name of the group of all processes, whether `init` was called. Ranks
+    that are threads change nothing.
+    """
 
     BACKEND = "hccl"
     WORLD_COMM_GROUP = HCCL_WORLD_COMM_GROUP
@@ -51,7 +53,8 @@ def init(backend_name: str | None = None) -> None:
         if launched.launcher == "scheduler":
             _be_the_meeting_place(launched)
         join("init", launched)
-    GlobalComm.BACKEND, GlobalComm.WORLD_COMM_GROUP, GlobalComm.INITED = own, f"{own}_world_group", True
+    if not world.is_thread():  # of which the others know nothing
+        GlobalComm.BACKEND, GlobalComm.WORLD_COMM_GROUP, GlobalComm.INITED = own, f"{own}_world_group", True
 
 
 def _be_the_meeting_place(launched: LaunchConfig) -> None:
