@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
+from mycelia import communication
 from mycelia.communication import comm_func as cf
 from mycelia.engine.communication import LaunchConfig, MessageCommunicator, world
 from mycelia.engine.ops.communication import collectives as c
@@ -233,6 +234,7 @@ def test_groups_of_some_ranks(run):
         )
 
     assert run(3, work) == [6, 6, 6]
+    assert not communication.GlobalComm.INITED  # of this process
 
 
 def test_a_failing_rank_is_what_is_raised():
@@ -259,7 +261,7 @@ def answer_to(said, *, size=3, timeout_s=60.0):
             )
             meeting = rendezvous.Rendezvous(listener, size, "secret", timeout_s)
             meeting.start()
-            return rendezvous.read_line(visitor)
+            return rendezvous.read_line(visitor, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +274,43 @@ def answer_to(said, *, size=3, timeout_s=60.0):
 )
 def test_who_does_not_belong_to_the_job_is_not_let_in(said, answer):
     assert answer_to(said)["error"] == answer
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"GET / HTTP/1.1\n", b"[" * 200_000 + b"\n", b'{"rank": 1, "size": 3}\n',
+     b'{"rank": Infinity, "size": 3, "address": ["", 1], "token": "secret"}\n',
+     b'{"rank": 0, "size": 3, "address": ["", 1], "token": "\\ud800"}\n'],
+    ids=["nothing", "HTTP", "depth", "parts", "infinity", "surrogate"],
+)  # fmt: skip
+def test_strangers_at_the_meeting_place_change_nothing(line):
+    with rendezvous.listen("127.0.0.1", 0) as listener:
+        with (
+            socket.create_connection(listener.getsockname()) as stranger,
+            socket.create_connection(listener.getsockname()) as visitor,
+        ):
+            stranger.sendall(line)
+            stranger.shutdown(socket.SHUT_WR)
+            rendezvous.send_line(visitor, {"rank": 0, "size": 1, "address": ["", 1], "token": "secret"})
+            rendezvous.Rendezvous(listener, 1, "secret", 60.0).start()
+            assert rendezvous.read_line(visitor, 60.0) == {"table": [["", 1]], "rank": 0}
+
+
+def test_ranks_that_do_not_connect_are_named():
+    """By a rank that came without a number and was given 1."""
+    config = LaunchConfig("socket", "msrun", -1, 4)
+    transport = connect(LaunchConfig("socket", "msrun", 0, 1))._transport
+    with rendezvous.listen("127.0.0.1", 0) as listener:
+        listener.settimeout(0.001)  # nobody comes
+        with pytest.raises(RuntimeError, match=r"ranks \[2, 3\] have not connected"):
+            transport._accept(listener, config, 1)
+
+
+def test_ranks_given_by_arrival_are_local_ranks_too():
+    def work(rank):
+        return communication.get_local_rank(), communication.get_local_rank_size()
+
+    assert over_sockets(2, work, rank=-1, local=(-1, 2)) == [(0, 2), (1, 2)]
 
 
 def test_ranks_that_nobody_started_are_named():

@@ -17,6 +17,11 @@ from dataclasses import dataclass
 from mycelia.engine.base import errors
 
 _MOST_BYTES = 1 << 20  # of a line; a table of 10,000 processes is smaller
+INTRODUCTION_S = 5.0  # in which who connects must have said who it is: nobody else is listened to meanwhile
+#: What reading and understanding the line of a stranger may end in.
+NO_INTRODUCTION = (
+    OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -30,23 +35,37 @@ def send_line(connection: socket.socket, value: object) -> None:
     connection.sendall(json.dumps(value).encode() + b"\n")
 
 
-def read_line(connection: socket.socket) -> object:
-    """Errors: ConnectionError if the other side leaves, ValueError for what is no line of JSON."""
-    data = b""
+def read_line(connection: socket.socket, timeout_s: float, at_once: int = 1 << 16) -> object:
+    """The value of a line of JSON; `at_once`: 1 leaves what follows it to be read.
+
+    Errors: ConnectionError if the other side leaves, TimeoutError if it is not whole in time, ValueError
+    and RecursionError for what is no line of JSON.
+    """
+    end = time.monotonic() + timeout_s
+    data = bytearray()
     while not data.endswith(b"\n"):
-        piece = connection.recv(1 << 16)  # nothing follows the line
+        connection.settimeout(max(0.001, end - time.monotonic()))
+        piece = connection.recv(at_once)
         if not piece:
             raise ConnectionError("the other side has left")
         data += piece
         if len(data) > _MOST_BYTES:
             raise ValueError("the line is too long")
+        if time.monotonic() > end:
+            raise TimeoutError("the line is not whole in time")
     return json.loads(data)
+
+
+def is_token(said: object, token: str) -> bool:
+    """Whether that is the job's, found in the same time for all that are not."""
+    return hmac.compare_digest(str(said).encode(errors="replace"), token.encode())
 
 
 def listen(address: str, port: int) -> socket.socket:
     """A socket that listens. Errors: RuntimeError naming the port if it is taken."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        return socket.create_server((address, port), backlog=256, reuse_port=False)
+        return socket.create_server((address, port), family=family, backlog=256)
     except OSError as cause:
         raise errors.runtime_error(
             "init", f"port {port} of {address} cannot be listened at: {cause.strerror}",
@@ -95,17 +114,16 @@ class Rendezvous(threading.Thread):
 
     def _welcome(self, connection: socket.socket, visitors: list[_Visitor]) -> None:
         """Takes a visitor in, or tells it why not."""
-        connection.settimeout(5.0)  # a visitor says at once who it is; nobody else may be kept waiting
         try:
-            said = read_line(connection)
+            said = read_line(connection, INTRODUCTION_S)
             rank, size = int(said["rank"]), int(said["size"])
             address = str(said["address"][0]), int(said["address"][1])
-            token = str(said["token"])
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            is_ours = is_token(said["token"], self._token)
+        except NO_INTRODUCTION:
             connection.close()  # somebody else's scanner
             return
         why = None
-        if not hmac.compare_digest(token.encode(), self._token.encode()):
+        if not is_ours:
             why = "the token is not that of this job"
         elif size != self._size:
             why = f"it believes in {size} processes, but the job has {self._size}"
@@ -118,6 +136,7 @@ class Rendezvous(threading.Thread):
 
 
 def _answer(connection: socket.socket, value: object) -> None:
+    connection.settimeout(INTRODUCTION_S)
     try:
         send_line(connection, value)
     except OSError:
@@ -126,18 +145,12 @@ def _answer(connection: socket.socket, value: object) -> None:
         connection.close()
 
 
-def meet(
-    address: str, port: int, rank: int, size: int, own: tuple[str, int], token: str, timeout_s: float
-) -> tuple[int, list[tuple[str, int]]]:
-    """This process's rank, and where all listen; `own`: where it does, with an empty host: as it is seen.
-
-    Errors: RuntimeError if nobody is at the meeting place, or if it does not let this process in.
-    """
+def reach(address: str, port: int, timeout_s: float) -> socket.socket:
+    """A connection to the meeting place. Errors: RuntimeError if nobody is there in time."""
     end = time.monotonic() + timeout_s
     while True:
         try:
-            connection = socket.create_connection((address, port), timeout=max(0.001, end - time.monotonic()))
-            break
+            return socket.create_connection((address, port), timeout=max(0.001, end - time.monotonic()))
         except OSError as cause:
             if time.monotonic() > end:
                 raise errors.runtime_error(
@@ -145,17 +158,23 @@ def meet(
                     hint="the launcher, or rank 0, must run at --master_addr and --master_port",
                 ) from cause  # fmt: skip
             time.sleep(0.05)
-    with connection:
-        connection.settimeout(max(0.001, end - time.monotonic()) + 5.0)  # the other side names who is missing
-        host = own[0] or connection.getsockname()[0]
-        try:
-            send_line(connection, {"rank": rank, "size": size, "address": [host, own[1]], "token": token})
-            answer = read_line(connection)
-        except (OSError, ValueError) as cause:
-            raise errors.runtime_error(
-                "init",
-                f"the meeting place at {address}:{port} has not answered: {cause or type(cause).__name__}",
-            ) from cause
+
+
+def introduce(
+    connection: socket.socket, rank: int, size: int, listens_at: tuple[str, int], token: str, timeout_s: float
+) -> tuple[int, list[tuple[str, int]]]:
+    """Tells the meeting place who this process is; its rank, and where all listen.
+
+    Errors: RuntimeError if it does not answer, or does not let this process in.
+    """
+    try:
+        send_line(connection, {"rank": rank, "size": size, "address": listens_at, "token": token})
+        answer = read_line(connection, timeout_s + INTRODUCTION_S)  # the other side names who is missing
+    except (OSError, ValueError) as cause:
+        host, port = connection.getpeername()[:2]
+        raise errors.runtime_error(
+            "init", f"the meeting place at {host}:{port} has not answered: {cause or type(cause).__name__}"
+        ) from cause
     if "error" in answer:
         raise errors.runtime_error("init", f"rank {rank} cannot join: {answer['error']}")
     return int(answer["rank"]), [(str(host), int(port)) for host, port in answer["table"]]

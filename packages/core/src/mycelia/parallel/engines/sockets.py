@@ -7,7 +7,7 @@ is as JSON, and the elements of its array.
 
 from __future__ import annotations
 
-import hmac
+import ipaddress
 import json
 import math
 import os
@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mycelia.engine.base import errors
+from mycelia.engine.base import errors, log
 from mycelia.engine.communication import LaunchConfig, Message, Transport
 from mycelia.parallel.engines import rendezvous
 
@@ -118,7 +118,10 @@ class SocketTransport(Transport):
         rank = config.rank
         if config.size > 1:
             rank = self._connect(config)
-        super().__init__(max(rank, 0), config.size, config.timeout_s, config.local)
+        rank = max(rank, 0)
+        local, local_size = config.local
+        local = rank if local < 0 else local  # ranks that were given here
+        super().__init__(rank, config.size, config.timeout_s, (local, local_size))
         self._open = True
         for number, peer in self._peers.items():
             peer.socket.setblocking(False)
@@ -131,39 +134,44 @@ class SocketTransport(Transport):
 
     def _connect(self, config: LaunchConfig) -> int:
         """Connects this process with all others; its rank."""
-        local = config.address in ("127.0.0.1", "localhost")
-        with rendezvous.listen("127.0.0.1" if local else "", 0) as listener:
-            if config.serves:
-                meeting = rendezvous.listen(config.address, config.port)
-                rendezvous.Rendezvous(meeting, config.size, config.token, config.timeout_s).start()
-            own = "127.0.0.1" if local else "", listener.getsockname()[1]
-            rank, table = rendezvous.meet(
-                config.address, config.port, config.rank, config.size, own, config.token, config.timeout_s
+        if config.serves:
+            meeting = rendezvous.listen(config.address, config.port)
+            rendezvous.Rendezvous(meeting, config.size, config.token, config.timeout_s).start()
+        with (
+            rendezvous.reach(config.address, config.port, config.timeout_s) as place,
+            rendezvous.listen(place.getsockname()[0], 0) as listener,  # where others reach this process
+        ):
+            own = listener.getsockname()[:2]
+            rank, table = rendezvous.introduce(
+                place, config.rank, config.size, own, config.token, config.timeout_s
             )
+            if not config.token and not ipaddress.ip_address(own[0]).is_loopback:
+                log.logger(__name__).warning(
+                    "init: whoever reaches %s may join the job and run code in its processes: give all one "
+                    "MYCELIA_JOB_TOKEN", own[0],
+                )  # fmt: skip
             for other in range(rank):
                 connection = socket.create_connection(table[other], timeout=config.timeout_s)
                 rendezvous.send_line(connection, {"rank": rank, "token": config.token})
                 self._peers[other] = _Peer(connection)
             listener.settimeout(config.timeout_s)
             while len(self._peers) < config.size - 1:
-                self._accept(listener, config)
+                self._accept(listener, config, rank)
         return rank
 
-    def _accept(self, listener: socket.socket, config: LaunchConfig) -> None:
+    def _accept(self, listener: socket.socket, config: LaunchConfig, rank: int) -> None:
         """Takes in a rank above this one. Errors: RuntimeError if none comes in time."""
         try:
             connection, _ = listener.accept()
         except TimeoutError:
-            missing = sorted(set(range(config.size)) - {*self._peers, config.rank})
+            missing = sorted(set(range(rank + 1, config.size)) - set(self._peers))
             raise errors.runtime_error("init", f"ranks {missing} have not connected") from None
-        connection.settimeout(5.0)
         try:
-            said = _first_line(connection)
-            fits = hmac.compare_digest(str(said["token"]).encode(), config.token.encode())
-            number = int(said["rank"])
-        except (OSError, ValueError, KeyError, TypeError):
+            said = rendezvous.read_line(connection, rendezvous.INTRODUCTION_S, at_once=1)
+            fits, number = rendezvous.is_token(said["token"], config.token), int(said["rank"])
+        except rendezvous.NO_INTRODUCTION:
             fits, number = False, -1
-        if fits and 0 <= number < config.size and number not in self._peers:
+        if fits and rank < number < config.size and number not in self._peers:
             self._peers[number] = _Peer(connection)
         else:
             connection.close()
@@ -236,17 +244,6 @@ class SocketTransport(Transport):
             self._selector.close()
             for peer in self._peers.values():
                 peer.socket.close()
-
-
-def _first_line(connection: socket.socket) -> dict:
-    """The line by which a process says who it is; what follows stays to be read. Errors: as `read_line`."""
-    data = b""
-    while not data.endswith(b"\n"):
-        piece = connection.recv(1)
-        if not piece or len(data) > 4096:
-            raise ConnectionError(_GONE)
-        data += piece
-    return json.loads(data)
 
 
 def _forget(transport: SocketTransport | None) -> None:
