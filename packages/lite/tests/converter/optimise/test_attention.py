@@ -12,6 +12,8 @@ import mycelia_lite as mslite
 from mycelia_lite.converter import convert
 from mycelia_lite.format import read
 
+from ..onnx_models import model, node
+from ..onnx_models import write as write_onnx
 from .small_models import Net, answers, check, kinds, load
 
 B, T, S, H, D, E = 2, 5, 7, 3, 4, 6
@@ -129,6 +131,8 @@ def test_attention_of_exporters_is_one_node(name):
 
 ODD = {
     "rows of single heads": {"result": (B, T * H, E)},
+    "other rows behind it": {"result": (T, B, H * E)},
+    "all rows in one of a batch": {"result": (1, B * T, H * E)},
     "a mask of each head of a batch": {"flat": True, "mask": (B * H, T, S)},
     "heads that stay apart": {"wrong": True},
     "heads and batch that stay apart": {"flat": True, "wrong": True},
@@ -139,6 +143,38 @@ ODD = {
 def test_what_exporters_do_not_spell_stays(name):
     net = Net()
     check(net, exported(net, **ODD[name]), RULE, fires=0)
+
+
+def test_keys_of_one_batch_for_all_queries_stay():
+    """Products broadcast them, the node does not."""
+    net = Net()
+    q = turned(net, net.input(B, T, H * D), B, T, D)
+    k, v = (turned(net, net.input(1, S, H * w), 1, S, w) for w in (D, E))
+    weights = net("Softmax", net("MatMulFusion", q, k, transpose_b=True), axis=[3])
+    y = net.transpose(net("MatMulFusion", weights, v), 0, 2, 1, 3)
+    check(net, net.reshape(y, B, T, H * E), RULE, fires=0)
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_moves_that_suit_one_size_of_an_open_batch_alone_stay(size, tmp_path):
+    """Behind the attention are [3, -1, H E], which for a batch of 3 alone are its rows."""
+    shapes = {"q": (None, size, H * D), "k": (None, S, H * D), "v": (None, S, H * D)}
+    weights, nodes = {"back": np.array([size, -1, H * D])}, []
+    for x, n, order in (("q", size, [0, 2, 1, 3]), ("k", S, [0, 2, 3, 1]), ("v", S, [0, 2, 1, 3])):
+        weights[f"apart_{x}"] = np.array([-1, n, H, D])
+        nodes += [
+            node("Reshape", f"{x} apart_{x}", f"{x}1"),
+            node("Transpose", f"{x}1", f"{x}2", perm=order),
+        ]
+    nodes += [
+        node("MatMul", "q2 k2", "scores"), node("Softmax", "scores", "shares"),
+        node("MatMul", "shares v2", "y1"), node("Transpose", "y1", "y2", perm=[0, 2, 1, 3]),
+        node("Reshape", "y2 back", "y"),
+    ]  # fmt: skip
+    message = model(nodes, {x: (np.float32, shape) for x, shape in shapes.items()}, "y", weights)
+    source = write_onnx(tmp_path / "m.onnx", message)
+    report = convert(mslite.FmkType.ONNX, source, str(tmp_path / "m"), optimize_transformer=True)
+    assert not report.fusions.get(RULE)
 
 
 def test_sizes_of_one_that_do_not_tell_the_batch_stay():

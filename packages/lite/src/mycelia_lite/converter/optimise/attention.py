@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mycelia_lite.converter.optimise.graph import FileGraph, FileNode
@@ -54,21 +56,26 @@ def _masked(graph: FileGraph, tensor: int) -> tuple[int, int | None, list[FileNo
     return tensor, None, []
 
 
+def _fit(heads: Sequence[Heads], first: bool) -> bool:
+    """Whether query, key and value have the same heads and batch, which products would broadcast."""
+    q, k, v = heads
+    rows = 0 if first else 1
+    return len({(h.heads, h.shape[1 - rows]) for h in heads}) == 1 and k.shape[rows] == v.shape[rows]
+
+
 def _goes_back(graph: FileGraph, nodes: list[FileNode], q: Heads, v: Heads, first: bool, flat: bool) -> bool:
     """Whether moves behind an attention bring its heads together, as [B, T, H D] or with rows in one."""
-    rows = numbers((*q.shape[:2], v.shape[2]))
-    if rows is None:
-        return False
-    apart = in_front(rows, q.heads, first, flat=False)
-    start = np.arange(rows.size, dtype=np.int32).reshape(apart.shape)
-    end = moved(graph, nodes, start.reshape(-1, *start.shape[2:]) if flat else start)
-    wanted = together(start, first)
-    return (
-        end is not None
-        and end.ndim in (2, 3)
-        and end.shape[-1] == wanted.shape[-1]
-        and np.array_equal(end.reshape(wanted.shape), wanted)
-    )
+    sizes = numbers((*q.shape[:2], v.shape[2]))
+    for rows in sizes:
+        apart = in_front(rows, q.heads, first, flat=False)
+        start = np.arange(rows.size, dtype=np.int32).reshape(apart.shape)
+        end = moved(graph, nodes, start.reshape(-1, *start.shape[2:]) if flat else start)
+        wanted = together(start, first)
+        if end is None or not any(
+            np.array_equal(end, w) for w in (wanted, wanted.reshape(-1, wanted.shape[-1]))
+        ):
+            return False
+    return bool(sizes)
 
 
 @node_fusion("MultiHeadAttentionFusion", "Reshape")
@@ -97,7 +104,7 @@ def multi_head_attention(graph: FileGraph, node: FileNode) -> bool:
         return False
     (first,) = orders
     q, k, v = heads = [each[first] for each in found]
-    if len({h.heads for h in heads}) > 1 or v.scale != 1:
+    if not _fit(heads, first) or v.scale != 1:
         return False
     if not _goes_back(graph, [node, *back.nodes], q, v, first, rank == 3):
         return False

@@ -18,7 +18,7 @@ from mycelia_lite.converter.optimise.shapes import order_of
 _ORDERS = {False: (0, 2, 1, 3), True: (1, 2, 0, 3)}
 _SHAPES = ("Reshape", "Squeeze", "Unsqueeze", "ExpandDims")
 _FACTORS = ("MulFusion", "DivFusion", "RealDiv")
-_OPEN = 3  # stands for an open size
+_OPEN = (3, 5)  # stand for an open size: moves by fixed numbers may agree with one of them
 _MOST = 1 << 22  # elements whose numbers are moved
 
 
@@ -98,12 +98,14 @@ def moved(graph: FileGraph, nodes: Sequence[FileNode], array: np.ndarray) -> np.
     return array
 
 
-def numbers(shape: Sequence[int]) -> np.ndarray | None:
-    """The numbers of the elements of a tensor, one size of which may be open."""
-    known = [_OPEN if n == -1 else n for n in shape]
-    if list(shape).count(-1) > 1 or min(known) < 1 or np.prod(known, dtype=np.int64) > _MOST:
-        return None
-    return np.arange(np.prod(known), dtype=np.int32).reshape(known)
+def numbers(shape: Sequence[int]) -> list[np.ndarray]:
+    """The numbers of the elements of a tensor, for sizes that its open one may have; none if not known."""
+    if list(shape).count(-1) > 1:
+        return []
+    known = [[n if size == -1 else size for size in shape] for n in (_OPEN if -1 in shape else _OPEN[:1])]
+    if min(known[0]) < 1 or np.prod(known[-1], dtype=np.int64) > _MOST:
+        return []
+    return [np.arange(np.prod(sizes), dtype=np.int32).reshape(sizes) for sizes in known]
 
 
 def in_front(whole: np.ndarray, heads: int, first: bool, flat: bool) -> np.ndarray:
@@ -134,16 +136,16 @@ def heads_of(graph: FileGraph, tensor: int, swapped: bool = False) -> dict[bool,
             whole = (*rows, whole[1]) if min(rows, default=0) > 0 and np.prod(rows) == whole[0] else whole
         if len(whole) != 3 or width < 1 or whole[2] < width or whole[2] % width:
             continue
-        start = numbers(whole)
-        end = None if start is None else moved(graph, chain.nodes, start)
-        if end is None:
+        starts = numbers(whole)
+        ends = [end for start in starts if (end := moved(graph, chain.nodes, start)) is not None]
+        if not starts or len(ends) < len(starts):
             continue
-        end = end.swapaxes(-1, -2) if swapped else end
-        count = whole[2] // width
+        ends = [end.swapaxes(-1, -2) for end in ends] if swapped else ends
+        count, flat = whole[2] // width, len(shape) == 3
         found = {
             first: Heads(chain.tensor, whole, count, chain.scale, chain.nodes)
             for first in _ORDERS
-            if np.array_equal(in_front(start, count, first, len(shape) == 3), end)
+            if all(np.array_equal(in_front(x, count, first, flat), y) for x, y in zip(starts, ends))
         }
         if found and count > 1:
             return found
