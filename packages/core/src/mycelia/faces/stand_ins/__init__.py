@@ -1,1 +1,1 @@
-"""Devices and processes that are not there, as scripts ask for them: the host, and one process."""
+"""Devices as scripts ask for them, in whose place the host stands, and processes that work together."""

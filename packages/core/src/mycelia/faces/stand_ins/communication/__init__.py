@@ -1,4 +1,4 @@
-"""Processes that work together. One process is a group of one; more need a backend with collectives."""
+"""Processes that work together: joining them, groups, collectives, by MindSpore's names."""
 
 from mycelia.faces.stand_ins.communication import comm_func, management
 from mycelia.faces.stand_ins.communication.management import (
