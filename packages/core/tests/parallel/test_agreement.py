@@ -219,6 +219,9 @@ def test_groups_of_some_ranks(run):
     def work(rank):
         ms.communication.init()
         ms.communication.create_group("ends", [0, 2])
+        ms.communication.create_group("ends", [0, 2])  # is that one
+        with pytest.raises(ValueError, match=r"group 'ends' of the ranks \[0, 2\] already, but got \[0, 1\]"):
+            ms.communication.create_group("ends", [0, 1])
         total = c.all_reduce(tensor(1.0 + rank)).item()
         if rank == 1:
             with pytest.raises(

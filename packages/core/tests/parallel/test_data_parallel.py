@@ -10,6 +10,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import nn
+from mycelia.engine.communication import mode as mode_of_ranks
 from mycelia.parallel.engines import threads
 from mycelia.train import data_parallel
 
@@ -264,6 +265,20 @@ def test_synchronized_batch_norm_normalizes_by_the_whole_batch(mode, together):
     np.testing.assert_allclose(np.mean([losses for _, losses in found], 0), expected, rtol=1e-5)
     for one, other in zip(found[1][0].get_parameters(), alone.get_parameters(), strict=True):
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_parameter_servers_are_refused_by_ranks_too():
+    def work(rank):
+        with pytest.raises(RuntimeError, match="asks for parameter servers, which are not there"):
+            mode_of_ranks.degree("Model.train")
+
+    ms.set_ps_context(enable_ps=True)
+    try:
+        threads.run(2, work)
+        with pytest.raises(RuntimeError, match="asks for parameter servers, which are not there"):
+            mode_of_ranks.degree("Model.train")
+    finally:
+        ms.reset_ps_context()
 
 
 def test_batch_norms_of_groups_and_of_unequal_shares():

@@ -5,6 +5,7 @@ shells.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -72,6 +73,51 @@ def test_a_rank_that_only_missed_another_is_not_to_blame(tmp_path, capfd):
     assert told.splitlines()[1:] == ["Traceback (most recent call last):", "the last"]
 
 
+class ClosedScreen:
+    """What `| head` leaves."""
+
+    encoding = "ascii"
+
+    def __init__(self):
+        self.shown = []
+
+    def write(self, text):
+        if len(self.shown) >= 2:
+            raise BrokenPipeError
+        self.shown.append(text)
+
+    def flush(self):
+        pass
+
+
+def test_logs_are_whole_whatever_the_screen_takes(tmp_path, monkeypatch):
+    """Nothing ends when it takes no more, nor by letters that it does not have."""
+    screen = ClosedScreen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    assert launcher.run(job(tmp_path, "echo grün; printf 'one\ntwo'; exit 0", 1)) == 0
+    assert screen.shown == ["[rank 0] gr\\xfcn\n", "[rank 0] one\n"]
+    assert (tmp_path / "logs" / "worker_0.log").read_text() == "grün\none\ntwo"
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_launcher_that_is_asked_to_end_ends_its_workers(tmp_path, name):
+    """Also when its terminal goes away: workers have none, so that nobody else would tell them."""
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    alive = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    number = getattr(signal, name)
+    script = f"exec 9>{pipe}; kill -{number.value} {os.getpid()}; sleep 100000 & wait"
+    before = signal.signal(number, signal.default_int_handler)  # tests may run where it is ignored
+    try:
+        assert launcher.run(job(tmp_path, script, 1)) == 128 + number
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+    os.set_blocking(alive, True)
+    assert os.read(alive, 1) == b""
+    os.close(alive)
+
+
 def test_workers_are_told_what_mindspores_launcher_tells(tmp_path, monkeypatch):
     monkeypatch.delenv("MYCELIA_JOB_TOKEN", raising=False)
     told = launcher.environment(Job(["x.py"], 4, 2, "10.0.0.1", node_rank=1), 1, 8118, "secret")
@@ -136,6 +182,10 @@ def test_workers_started_by_hand_meet_at_a_scheduler(monkeypatch):
         ({"RANK_SIZE": "2"}, "nobody says where they meet"),
         ({"MS_WORKER_NUM": "two"}, "MS_WORKER_NUM must be a number, but is 'two'"),
         ({"WORLD_SIZE": "2", "RANK": "0"}, "does not say MASTER_PORT"),
+        ({"MS_WORKER_NUM": "2", "RANK_ID": "0"}, "does not say MS_SCHED_PORT"),
+        ({"MS_WORKER_NUM": "0", "RANK_ID": "0"}, "rank 0 of 0 processes, which does not exist"),
+        ({"WORLD_SIZE": "1", "RANK": "1"}, "rank 1 of 1 processes, which does not exist"),
+        ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_PORT": "65536"}, r"ports are in \[0, 65535\]"),
     ],
 )
 def test_environments_that_make_no_sense(told, message):

@@ -113,6 +113,8 @@ def test_groups_are_those_of_communication():
     def work(rank):
         assert d.is_initialized() and (d.get_rank(), d.get_world_size()) == (rank, 3)
         name = d.new_group([2, 0])
+        with pytest.raises(ValueError, match=r"each process once, but got \[0, 0\]"):
+            d.new_group([0, 0])
         assert d.get_process_group_ranks(name) == [2, 0] and d.get_world_size(name) == 2
         assert d.get_rank(name) == {0: 1, 1: -1, 2: 0}[rank] and d.get_global_rank(name, 0) == 2
         x = vector(rank)
@@ -135,5 +137,7 @@ def test_processes_meet_at_an_address_without_a_launcher():
     for given in ({"init_method": "file:///x"}, {"init_method": "tcp://here:1"}):
         with pytest.raises(ValueError, match="init_method"):
             d.init_process_group("mccl", **given)
+    with pytest.raises(ValueError, match=r"ports are in \[0, 65535\], but the launcher says 99999"):
+        d.init_process_group("mccl", init_method="tcp://127.0.0.1:99999", world_size=1, rank=0)
     with pytest.raises(TypeError, match="timedelta"):
         d.init_process_group("mccl", timeout=3)

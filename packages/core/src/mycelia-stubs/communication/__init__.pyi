@@ -20,4 +20,4 @@ MCCL_WORLD_COMM_GROUP: str
 NCCL_WORLD_COMM_GROUP: str
 
 def create_group(group: str, rank_ids: list[int], options=None) -> None:
-    """Give some processes of the world a name; others may call it, too, but cannot use the group."""
+    """Give some processes of the world a name; others may call it, too, but cannot use the group. One that is there stays as it is."""

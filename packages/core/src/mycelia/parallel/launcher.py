@@ -103,11 +103,15 @@ def run(job: Job) -> int:
     token = os.environ.get("MYCELIA_JOB_TOKEN") or (secrets.token_hex(16) if job.is_local else "")
     if meeting is not None:
         rendezvous.Rendezvous(meeting, job.worker_num, token, float(job.cluster_time_out)).start()
-    ended: queue.Queue[tuple[_Worker | None, int]] = queue.Queue()
+    # A handler of a signal may put while the same thread gets, which a Queue does not survive.
+    ended: queue.SimpleQueue[tuple[_Worker | None, int]] = queue.SimpleQueue()
     shown = threading.Lock()
     workers: list[_Worker] = []
-    before = {s: signal.signal(s, lambda number, frame: ended.put((None, number)))
-              for s in (signal.SIGINT, signal.SIGTERM)}  # fmt: skip
+    before = {
+        s: signal.signal(s, lambda number, frame: ended.put((None, number)))
+        for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(s) is not signal.SIG_IGN  # nohup
+    }
     try:
         for local in range(job.local_worker_num):
             workers.append(_start(job, local, port, token, shown))
@@ -189,19 +193,28 @@ def _start(job: Job, local: int, port: int, token: str, shown: threading.Lock) -
 
 
 def _copy(source: IO[bytes], log: IO[bytes], prefix: str, shown: threading.Lock) -> None:
-    """Lines of a worker to its log, and to the screen behind a prefix."""
+    """Lines of a worker to its log, and to the screen behind a prefix, as long as that takes any."""
     with source, log:
         for line in iter(source.readline, b""):
             log.write(line)
             log.flush()
             if prefix:
-                text = line.decode(errors="replace")
-                with shown:
-                    sys.stdout.write(prefix + (text if text.endswith("\n") else text + "\n"))
-                    sys.stdout.flush()
+                try:
+                    with shown:
+                        _show(prefix + line.decode(errors="replace"))
+                except (OSError, ValueError):  # `msrun ... | head`, a screen that was closed
+                    prefix = ""
 
 
-def _watch(worker: _Worker, ended: queue.Queue) -> None:
+def _show(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    if not text.endswith("\n"):
+        sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def _watch(worker: _Worker, ended: queue.SimpleQueue) -> None:
     ended.put((worker, worker.process.wait()))
 
 
@@ -209,7 +222,7 @@ def _exit_code(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-def _supervise(workers: list[_Worker], ended: queue.Queue) -> tuple[int, _Worker | None]:
+def _supervise(workers: list[_Worker], ended: queue.SimpleQueue) -> tuple[int, _Worker | None]:
     """Waits until all have ended well, or one has not; the exit code, and who is guilty."""
     for _ in workers:
         worker, status = ended.get()

@@ -162,16 +162,25 @@ def ask_for_the_world(place: Callable[[], tuple[int, int] | None]) -> None:
     _asked[:] = [place]
 
 
+def require_no_servers(subject: str) -> None:
+    """RuntimeError if the settings ask for parameter servers."""
+    if _servers.get("enable_ps"):
+        raise errors.error(
+            errors.MyceliaRuntimeError, subject,
+            "set_ps_context(enable_ps=True) asks for parameter servers, which are not there",
+            hint="parallel_mode='data_parallel' adds gradients of several processes; reset_ps_context() does "
+            "without",
+        )  # fmt: skip
+
+
 def require_single(subject: str) -> None:
     """RuntimeError if the settings say that other processes take part as well: none has joined."""
+    require_no_servers(subject)
     mode, count = _auto.get("parallel_mode"), _auto.get("device_num")
     stages = _auto.get("pipeline_stages")
-    if (mode != ParallelMode.STAND_ALONE and count > 1) or stages > 1 or _servers.get("enable_ps"):
-        if _servers.get("enable_ps"):
-            asked = "set_ps_context(enable_ps=True) asks for parameter servers"
-        else:
-            parts = f"parallel_mode={mode!r}, device_num={count}, pipeline_stages={stages}"
-            asked = f"set_auto_parallel_context({parts}) asks for several processes"
+    if (mode != ParallelMode.STAND_ALONE and count > 1) or stages > 1:
+        parts = f"parallel_mode={mode!r}, device_num={count}, pipeline_stages={stages}"
+        asked = f"set_auto_parallel_context({parts}) asks for several processes"
         raise errors.error(
             errors.MyceliaRuntimeError, subject, f"{asked}, but this one trains alone",
             hint="communication.init() joins the processes that `mycelia msrun` started; "

@@ -31,6 +31,15 @@ class LaunchConfig:
     serves: bool = False
     token: str = ""
 
+    def __post_init__(self) -> None:
+        """Errors: ValueError for what no processes can have."""
+        if self.size < 1 or not -1 <= self.rank < self.size:
+            raise errors.value_error(
+                "init", f"the launcher says rank {self.rank} of {self.size} processes, which does not exist"
+            )
+        if not 0 <= self.port < 65536:
+            raise errors.value_error("init", f"ports are in [0, 65535], but the launcher says {self.port}")
+
 
 #: What mpirun tells: number of processes, rank, and both among those of the machine.
 _MPI = (
@@ -64,7 +73,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
 
     msrun: MS_WORKER_NUM, RANK_ID, MS_SCHED_HOST, MS_SCHED_PORT, MS_NODE_ID; mpirun: OMPI_COMM_WORLD_SIZE or
     PMI_SIZE; torchrun: WORLD_SIZE, RANK, MASTER_ADDR, MASTER_PORT; RANK_SIZE, RANK_ID alone are a world of
-    one. Errors: ValueError for what is no number, RuntimeError for what is missing.
+    one. Errors: ValueError for what is no number, or a rank or port out of range, RuntimeError for what is
+    missing.
     """
     env = os.environ if environment is None else environment
     common = {
@@ -74,7 +84,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
     }
     if env.get("MS_WORKER_NUM"):
         size = _number(env, "MS_WORKER_NUM")
-        port = _number(env, "MS_SCHED_PORT", default=0)
+        port = _number(env, "MS_SCHED_PORT", default=None if size > 1 else 0)
         where = {"address": env.get("MS_SCHED_HOST", "127.0.0.1"), "port": port}
         if env.get("MS_ROLE") == "MS_SCHED":
             common["timeout_s"] = float(_number(env, "MS_TOPO_TIMEOUT", default=600))

@@ -21,6 +21,7 @@ def degree(subject: str) -> int:
     if joined == 1:
         parallel_settings.require_single(subject)
         return 1
+    parallel_settings.require_no_servers(subject)
     asked = parallel_settings.get_auto_parallel_context("device_num")
     if asked != joined:
         raise errors.runtime_error(

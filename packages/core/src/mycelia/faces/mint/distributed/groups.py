@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 
 from mycelia.engine.base import errors, ignored, settings
@@ -96,18 +97,12 @@ def init_process_group(
     if rank not in (-1, launched.rank):
         raise errors.value_error(owner, f"rank must be {launched.rank}, as the launcher says, but got {rank}")
     if timeout is not None:
-        launched = _replaced(launched, timeout_s=timeout.total_seconds())
+        launched = dataclasses.replace(launched, timeout_s=timeout.total_seconds())
     management.join(owner, launched)
 
 
 def _error(owner: str, why: str, hint: str) -> Exception:
     return errors.error(errors.MyceliaRuntimeError, owner, why, hint=hint)
-
-
-def _replaced(launched: LaunchConfig, **changes) -> LaunchConfig:
-    import dataclasses
-
-    return dataclasses.replace(launched, **changes)
 
 
 def _at(init_method, size, rank) -> LaunchConfig:
@@ -122,8 +117,8 @@ def _at(init_method, size, rank) -> LaunchConfig:
             owner, f"init_method needs world_size and a rank within, but got world_size={size}, rank={rank}"
         )
     return LaunchConfig(
-        engine="socket", launcher="tcp", rank=rank, size=size, address=host, port=int(port),
-        local=(rank, size),
+        engine="socket", launcher="tcp", rank=rank, size=size, address=host.strip("[]"), port=int(port),
+        local=(rank, size), timeout_s=float(settings.get("communication_timeout_s")),
         serves=rank == 0, token=str(settings.get("job_token")),
     )  # fmt: skip
 
@@ -168,6 +163,8 @@ def new_group(
         raise errors.value_error(owner, "ranks must not be empty")
     for rank in ranks:
         place_of(owner, "ranks", rank, _WORLD)
+    if len(set(ranks)) < len(ranks):
+        raise errors.value_error(owner, f"ranks must name each process once, but got {ranks}")
     here = world.current()
     number = next(n for n in range(1, len(here.groups) + 2) if f"group_{n}" not in here.groups)
     here.create(f"group_{number}", ranks)

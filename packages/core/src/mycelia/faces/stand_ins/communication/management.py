@@ -145,7 +145,11 @@ def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
 
 @ignored.arguments(options="the group uses the engine of the world")
 def create_group(group: str, rank_ids: list[int], options=None) -> None:
-    """Give some processes of the world a name; others may call it, too, but cannot use the group."""
+    """Give some processes of the world a name; others may call it, too, but cannot use the group. One that
+    is there stays as it is.
+
+    Errors: ValueError for ranks that do not exist or are there twice, or if the group has other ones.
+    """
     ranks = require_group("create_group", GlobalComm.WORLD_COMM_GROUP if isinstance(group, str) else group)
     if not isinstance(rank_ids, list):
         raise errors.type_error("create_group", f"rank_ids must be a list, but got {type(rank_ids).__name__}")
@@ -153,7 +157,15 @@ def create_group(group: str, rank_ids: list[int], options=None) -> None:
         raise errors.value_error("create_group", f"rank_ids must name each process once, but got {rank_ids}")
     if group in world.WORLDS:
         raise errors.value_error("create_group", f"{group!r} is the group of all processes")
-    world.current().create(group, [world.member("create_group", rank, ranks) for rank in rank_ids])
+    members = tuple(world.member("create_group", rank, ranks) for rank in rank_ids)
+    there = world.current().ranks(group)
+    if there is None:
+        world.current().create(group, members)
+    elif there != members:
+        raise errors.value_error(
+            "create_group",
+            f"there is a group {group!r} of the ranks {list(there)} already, but got {rank_ids}",
+        )
 
 
 def destroy_group(group: str) -> None:
