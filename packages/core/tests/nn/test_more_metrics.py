@@ -93,6 +93,8 @@ def test_agreement_of_numbers():
     ranks = [[(one < v).sum() + ((one == v).sum() + 1) / 2 for v in one] for one in (a, b)]
     assert of(train.SpearmanCorrelation(), a, b) == pytest.approx(np.corrcoef(ranks)[0, 1])
     assert of(train.SpearmanCorrelation(), a, np.exp(a)) == pytest.approx(1)
+    some = np.where(np.arange(len(a)) == 1, np.nan, a)
+    assert math.isnan(of(train.SpearmanCorrelation(), some, a))
     assert math.isnan(of(train.R2Score(), a, a * 0)) and math.isnan(of(train.SpearmanCorrelation(), a * 0, a))
 
 
@@ -221,3 +223,19 @@ def test_what_cannot_be_merged_is_refused():
 def test_wrong_arguments_are_refused(wrong):
     with pytest.raises(ValueError):
         wrong()
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "message"),
+    [
+        ([0.2, np.nan], [0, 1], "some are NaN"),
+        ([1.0, 0.0], [0.7, 0.2], r"whole numbers, but one is 0\.7"),
+        ([0.2, 0.8], [0, np.nan], "whole numbers, but one is nan"),
+        ([0.2, 0.8], [0, 2], r"labels must be in \[0, 2\), but got 0 to 2"),
+        ([0.2, 0.8], [0, np.inf], r"labels must be in \[0, 2\), but got 0.0 to inf"),
+    ],
+)
+def test_scores_and_labels_that_have_no_meaning_are_refused(scores, labels, message):
+    """The second ones came the wrong way round."""
+    with pytest.raises(ValueError, match=message):
+        train.AUROC().update(np.array(scores), np.array(labels))

@@ -122,13 +122,16 @@ class R2Score(_Pairs):
 
 class SpearmanCorrelation(_Pairs):
     """Correlation of the ranks of all elements, equal ones sharing the mean of theirs; NaN if one side is
-    constant.
+    constant or has a NaN.
 
     Shapes: predictions and labels of one shape -> a float.
     """
 
     def eval(self):
-        a, b = (ranks - ranks.mean() for ranks in map(_ranks, self._all()))
+        both = self._all()
+        if any(np.isnan(side).any() for side in both):
+            return float("nan")
+        a, b = (ranks - ranks.mean() for ranks in map(_ranks, both))
         lengths = np.sqrt((a @ a) * (b @ b))
         return float(a @ b / lengths) if lengths else float("nan")
 

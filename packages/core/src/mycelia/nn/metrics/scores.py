@@ -15,6 +15,7 @@ class _Scored(Metric):
     """Keeps all scores with their labels.
 
     Shapes: scores [N] with labels [N] of 0 and 1, or scores [N, C] with labels [N] of classes.
+    Errors: ValueError for other shapes, scores that are NaN, and labels that are no classes.
     """
 
     _collected = ("_scores", "_labels")
@@ -36,13 +37,18 @@ class _Scored(Metric):
             raise errors.value_error(
                 owner, f"scores were {self._scores[0].shape} before, but now are {scores.shape}"
             )
-        labels, classes = labels.astype(np.int64), 2 if scores.ndim == 1 else scores.shape[1]
+        if np.isnan(scores).any():
+            raise errors.value_error(owner, "scores must be numbers, but some are NaN")
+        classes = 2 if scores.ndim == 1 else scores.shape[1]
+        broken = labels != np.floor(labels)
+        if broken.any():  # scores in the place of labels, say
+            raise errors.value_error(owner, f"labels must be whole numbers, but one is {labels[broken][0]}")
         if labels.size and not 0 <= labels.min() <= labels.max() < classes:
             raise errors.value_error(
                 owner, f"labels must be in [0, {classes}), but got {labels.min()} to {labels.max()}"
             )
         self._scores.append(scores.astype(np.float64))
-        self._labels.append(labels)
+        self._labels.append(labels.astype(np.int64))
 
     def _all(self) -> tuple[np.ndarray, np.ndarray]:
         self._require_updates(sum(map(len, self._labels)))
