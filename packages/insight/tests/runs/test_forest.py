@@ -40,6 +40,19 @@ def test_the_same_each_time_with_odd_values():
     np.testing.assert_array_equal(once, again)
 
 
+def test_values_with_no_number_between_or_near_the_greatest_one():
+    greatest = np.finfo(np.float64).max
+    for low, high in ((0.3, 0.1 + 0.2), (0.9 * greatest, greatest), (0.0, 5e-324), (-greatest, greatest)):
+        found = permutation([[low, high] * 10], np.array([1.0, 2.0] * 10))
+        assert found[0] > 0.3
+        found = permutation([[1, 2] * 10], np.array([low, high] * 10))
+        assert found[0] > 0.3, (low, high)
+
+
+def test_integers_beyond_floats_are_as_the_greatest_of_the_others():
+    assert permutation([[10**400, 1, 2] * 10], np.array([1.0, 2.0, 1.0] * 10))[0] > 0.3
+
+
 def test_too_few_runs_and_a_target_that_does_not_vary():
     assert permutation([[1.0] * 5], np.arange(5.0)) is None and FEWEST == 6
     assert permutation([np.arange(9.0)], np.ones(9)) is None

@@ -29,8 +29,9 @@ def permutation(parameters: Sequence[Sequence[Any]], target: np.ndarray) -> np.n
     have = np.flatnonzero(np.isfinite(target))
     have = have[np.linspace(0, len(have) - 1, min(len(have), _MOST)).astype(np.int64)] if len(have) else have
     y = target[have].astype(np.float64)
-    if len(have) < FEWEST or not np.ptp(y):
+    if len(have) < FEWEST or y.min() == y.max():
         return None
+    y /= np.abs(y).max()  # of numbers near the greatest one there is no sum
     y = (y - y.mean()) / np.abs(y - y.mean()).max()
     columns, owners = [], []
     for owner, values in enumerate(parameters):
@@ -65,14 +66,15 @@ def _columns(values: list[Any]) -> list[np.ndarray]:
         finite = given[np.isfinite(given)]
         if not len(finite):
             return []
-        columns = [np.clip(np.where(np.isnan(given), np.median(finite), given), finite.min(), finite.max())]
+        middle = np.quantile(finite, 0.5, method="lower")
+        columns = [np.clip(np.where(np.isnan(given), middle, given), finite.min(), finite.max())]
     else:
         texts = [str(value) for value in values]
         columns = [
             np.array([one == text for one in texts], np.float64)
             for text, _ in Counter(texts).most_common(_MOST_TEXTS)
         ]
-    return [column for column in columns if np.ptp(column)]
+    return [column for column in columns if column.min() < column.max()]
 
 
 Tree = list[tuple[int, float, int, int, float]]  # column (-1: a leaf), threshold, the two below, mean
@@ -108,7 +110,8 @@ def _split(x: np.ndarray, y: np.ndarray, least: int, column: int) -> tuple[float
     gain = sums**2 / count + sums**2 / count[::-1]  # the sum of all is 0
     gain[(x[1:] <= x[:-1]) | (count < least) | (count[::-1] < least)] = -1
     at = int(gain.argmax())
-    return float(gain[at]), column, float((x[at] + x[at + 1]) / 2)
+    middle = x[at] / 2 + x[at + 1] / 2  # of neighbours among floats it is one of them
+    return float(gain[at]), column, float(middle if x[at] <= middle < x[at + 1] else x[at])
 
 
 def _predict(tree: Tree, x: np.ndarray) -> np.ndarray:

@@ -18,7 +18,14 @@ def numbers(values: Sequence[Any]) -> np.ndarray | None:
     """Values as float64, NaN where one is missing; None if one is no number."""
     if any(isinstance(value, (str, bool)) for value in values if value is not None):
         return None
-    return np.array([math.nan if value is None else float(value) for value in values])
+    return np.array([math.nan if value is None else _real(value) for value in values])
+
+
+def _real(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond float64
+        return math.inf if value > 0 else -math.inf
 
 
 def buckets(values: np.ndarray) -> list[list[float]]:
