@@ -2,8 +2,8 @@
 
 Ranks are part of what the converter knows of a value, so such a result has no type. The nodes behind the If
 that depend on it become part of both branches, up to where the ranks are the same again. A branch behind
-which a node cannot be, whatever the data, would fail in every engine: the other one is converted, and checks
-the condition.
+which a node cannot be, whatever the data, would fail in every engine that comes to the node: the other one is
+converted, and checks the condition, also where an inner If might have passed the node by.
 """
 
 from __future__ import annotations
