@@ -29,6 +29,12 @@ def test_plugins_lists_core_first():
     assert result.output.startswith("core ")
 
 
+def test_env_does_not_show_tokens():
+    with config.context(job_token="of-this-job"):
+        output = CliRunner().invoke(app, ["env"]).output
+    assert "of-this-job" not in output and "job_token = (not shown)" in output
+
+
 def test_env_lists_every_setting_with_its_variables():
     output = CliRunner().invoke(app, ["env"]).output
     for setting in config.SETTINGS.values():

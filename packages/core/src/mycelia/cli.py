@@ -68,9 +68,11 @@ def list_plugins() -> None:
 
 @app.command("env")
 def show_settings() -> None:
-    """List all settings: value in force, set_context key, environment variables, meaning."""
+    """List all settings: value in force (not of secrets), set_context key, environment variables, meaning."""
+    from mycelia.debug.recorder.environment import shown
+
     for setting in config.SETTINGS.values():
-        typer.echo(f"{setting.key} = {config.get(setting.key)!r}")
+        typer.echo(f"{setting.key} = {shown(setting.key, config.get(setting.key))}")
         if setting.env:
             typer.echo(f"    {', '.join(setting.env)}")
         typer.echo(f"    {setting.doc}" + ("" if setting.in_effect else " (accepted without effect)"))

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from mycelia import communication
 from mycelia.cli import app
 from mycelia.communication import GlobalComm
-from mycelia.engine.communication import from_environment
+from mycelia.engine.communication import LaunchConfig, from_environment
 from mycelia.parallel import launcher
 from mycelia.parallel.engines import connect, rendezvous
 from mycelia.parallel.launcher import Job
@@ -176,6 +176,11 @@ def test_workers_started_by_hand_meet_at_a_scheduler(monkeypatch):
     assert ended.value.code == 0 and sorted(met) == [(0, 2.0), (1, 2.0)] and not GlobalComm.INITED
 
 
+@pytest.mark.parametrize(("asked", "waits"), [(0.0, 1e6), (5.0, 5.0), (1e10, 1e6), (float("inf"), 1e6)])
+def test_no_limit_of_time_is_the_longest_that_systems_take(asked, waits):
+    assert LaunchConfig("socket", "msrun", 0, 1, timeout_s=asked).timeout_s == waits
+
+
 @pytest.mark.parametrize(
     ("told", "message"),
     [
@@ -199,6 +204,7 @@ def test_environments_that_make_no_sense(told, message):
         ({"worker_num": 0}, "--worker_num must be positive"),
         ({"worker_num": 2, "local_worker_num": 3}, r"--local_worker_num must be in \[1, 2\]"),
         ({"worker_num": 2, "master_port": 80}, r"--master_port must be in \[1024, 65535\]"),
+        ({"worker_num": 2, "cluster_time_out": 0}, r"--cluster_time_out must be in \[1, 1000000\]"),
         ({"worker_num": 4, "local_worker_num": 2, "node_rank": 2}, "node 2 of 2 processes each does not fit"),
     ],
 )

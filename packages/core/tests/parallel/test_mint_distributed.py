@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -139,5 +141,7 @@ def test_processes_meet_at_an_address_without_a_launcher():
             d.init_process_group("mccl", **given)
     with pytest.raises(ValueError, match=r"ports are in \[0, 65535\], but the launcher says 99999"):
         d.init_process_group("mccl", init_method="tcp://127.0.0.1:99999", world_size=1, rank=0)
+    with pytest.raises(ValueError, match="timeout must not be negative, but is -1 s"):
+        d.init_process_group("mccl", timeout=datetime.timedelta(seconds=-1))
     with pytest.raises(TypeError, match="timedelta"):
         d.init_process_group("mccl", timeout=3)

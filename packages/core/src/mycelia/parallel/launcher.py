@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from mycelia.engine.base import errors
+from mycelia.engine.communication.launch import LONGEST_S
 from mycelia.parallel.engines import rendezvous
 
 DEFAULT_PORT = 8118  # MindSpore's
@@ -64,6 +65,11 @@ class Job:
         if self.master_port is not None and not 1024 <= self.master_port <= 65535:
             raise errors.value_error(
                 "msrun", f"--master_port must be in [1024, 65535], but got {self.master_port}"
+            )
+        if not 0 < self.cluster_time_out <= LONGEST_S:
+            raise errors.value_error(
+                "msrun",
+                f"--cluster_time_out must be in [1, {LONGEST_S:.0f}], but got {self.cluster_time_out}",
             )
         if self.node_rank >= 0 and (self.node_rank + 1) * self.local_worker_num > self.worker_num:
             raise errors.value_error(

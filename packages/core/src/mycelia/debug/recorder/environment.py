@@ -24,6 +24,11 @@ def secrets() -> list[str]:
     return sorted(found, key=len, reverse=True)
 
 
+def shown(key: str, value: Any) -> str:
+    """The value of a setting for people to read and pass on."""
+    return HIDDEN if _SECRET.search(key) and value else repr(value)
+
+
 def environment() -> dict[str, Any]:
     """Versions, machine, command line, settings in force and environment variables; secrets are not shown."""
     return {
@@ -35,10 +40,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "processors": os.cpu_count(),
         "packages": _packages(),
-        "settings": {
-            key: HIDDEN if _SECRET.search(key) and value else repr(value)
-            for key, value in ((key, config.get(key)) for key in config.SETTINGS)
-        },
+        "settings": {key: shown(key, config.get(key)) for key in config.SETTINGS},
         "variables": {
             name: HIDDEN if _SECRET.search(name) else value
             for name, value in sorted(os.environ.items())

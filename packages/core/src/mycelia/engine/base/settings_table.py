@@ -207,9 +207,11 @@ SETTINGS: dict[str, Setting] = {
                "launcher needs."),
         _s("communication_timeout_s", 1800.0, env=("MYCELIA_COMMUNICATION_TIMEOUT_S", "HCCL_EXEC_TIMEOUT"),
            check=_range("communication_timeout_s", 0), in_context=False,
-           doc="Seconds that a process waits in a collective for one that does not come."),
+           doc="Seconds that a process waits in a collective for one that does not come; at most, and "
+               "with 0, 1000000 (11 days)."),
         _s("job_token", "", env="MYCELIA_JOB_TOKEN", in_context=False,
-           doc="What a process must know to join the others of its job; `mycelia msrun` makes one."),
+           doc="What a process must know to join the others of its job; `mycelia msrun` makes one where all "
+               "are on one machine."),
         _s("jit_config", {}, check=_jit_config,
            doc="Options of all `jit` calls: {'jit_level': 'O0' | 'O1' | 'O2'}."),
         _s("passes", "", env="MYCELIA_PASSES", check=_passes,

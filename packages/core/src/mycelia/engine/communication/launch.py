@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from mycelia.engine.base import errors, settings
 
+LONGEST_S = 1e6  # 11 days; systems take no timeouts beyond 24
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
@@ -15,7 +17,8 @@ class LaunchConfig:
 
     `engine`: asked for by name ("socket", "mpi", ...), or empty: whatever fits; `launcher`: who has started
     the process, "msrun", "mpi", "torchrun", or "scheduler": this one is only where the others meet; `rank`:
-    -1 if the engine knows; `address`, `port`: where the processes meet; `local`: rank and number among the
+    -1 if the engine knows; `address`, `port`: where the processes meet; `timeout_s`: how long one is waited
+    for, 0 as long as can be; `local`: rank and number among the
     processes of this machine; `serves`: whether this process is where they meet; `token`: what each must
     know to join.
     """
@@ -39,6 +42,9 @@ class LaunchConfig:
             )
         if not 0 <= self.port < 65536:
             raise errors.value_error("init", f"ports are in [0, 65535], but the launcher says {self.port}")
+        if not self.timeout_s >= 0:
+            raise errors.value_error("init", f"the timeout must not be negative, but is {self.timeout_s:g} s")
+        object.__setattr__(self, "timeout_s", min(self.timeout_s or LONGEST_S, LONGEST_S))
 
 
 #: What mpirun tells: number of processes, rank, and both among those of the machine.
