@@ -149,7 +149,9 @@ def _used(
         isa = names.pop()
         done = subprocess.run(
             [sys.executable, "-c", code, repr(paths), repr(shapes)],
-            **dict(capture_output=True, text=True, env=os.environ | {"MYCELIA_ISA": isa}),
+            capture_output=True,
+            text=True,
+            env=os.environ | {"MYCELIA_ISA": isa},
         )
         if done.returncode and isa and "this processor runs none of the library's kernels" in done.stderr:
             names += [""] * (not names and not lines)  # another processor's library: as this one plans
