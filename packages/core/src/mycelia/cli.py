@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from mycelia.engine.base import config, plugins
+from mycelia.engine.base import config, errors, plugins
 
 
 class _LazyGroup(TyperGroup):
@@ -116,6 +116,16 @@ def _truth(option: str, text: str) -> bool:
     return text.lower() == "true"
 
 
+def _local_ranks(text: str) -> list[int] | None:
+    """Those that are shown; None: all."""
+    try:
+        return None if text == "-1" else [int(n) for n in text.split(",") if n.strip()]
+    except ValueError:
+        raise typer.BadParameter(
+            f"--tail_worker_log must be local ranks such as 0,1, or -1, but got {text}"
+        ) from None
+
+
 @app.command(context_settings=_PASS_ON)
 def run(ctx: typer.Context, script: _Script) -> None:
     """Run a MindSpore script as it is: `import mindspore` means mycelia."""
@@ -169,12 +179,20 @@ def msrun(
         number = launcher.leave_running(command, log_dir)
         typer.echo(f"process {number} runs the job; its logs are in {log_dir}")
         return
-    shown = None if tail_worker_log == "-1" else [int(n) for n in tail_worker_log.split(",") if n.strip()]
-    job = launcher.Job(
-        [task_script, *ctx.args], worker_num, local_worker_num, master_addr, master_port, node_rank, log_dir,
-        cluster_time_out, _truth("--bind_core", bind_core), worker_log_name, shown,
-    )  # fmt: skip
-    raise typer.Exit(launcher.run(job))
+    try:
+        job = launcher.Job(
+            [task_script, *ctx.args], worker_num, local_worker_num, master_addr, master_port, node_rank,
+            log_dir, cluster_time_out, _truth("--bind_core", bind_core), worker_log_name,
+            _local_ranks(tail_worker_log),
+        )  # fmt: skip
+    except errors.MyceliaValueError as cause:
+        raise typer.BadParameter(str(cause).splitlines()[0]) from None
+    try:
+        code = launcher.run(job)
+    except (OSError, errors.MyceliaRuntimeError) as cause:  # no such program, a taken port
+        typer.echo(f"msrun: {cause}", err=True)
+        code = 1
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from mycelia import communication
 from mycelia.cli import app
-from mycelia.communication import GlobalComm
+from mycelia.communication import GlobalComm, management
 from mycelia.engine.communication import LaunchConfig, from_environment
 from mycelia.parallel import launcher
 from mycelia.parallel.engines import connect, rendezvous
@@ -211,8 +211,28 @@ def test_environments_that_make_no_sense(told, message):
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         Job(["x.py"], **options)
-    found = CliRunner().invoke(app, ["msrun", "--join", "perhaps", "x.py"])
-    assert found.exit_code == 2 and "--join must be True or False" in found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--join", "perhaps", "x.py"], 2, "--join must be True or False"),
+        (["--tail_worker_log", "first", "x.py"], 2, "--tail_worker_log must be local ranks such as 0,1"),
+        (["--worker_num", "0", "x.py"], 2, "--worker_num must be positive, but got 0"),
+        (["no_such_program"], 1, "No such file or directory: 'no_such_program'"),
+    ],
+)
+def test_what_a_command_asks_for_in_vain_is_told_in_words(tmp_path, words, code, told):
+    found = CliRunner().invoke(app, ["msrun", "--log_dir", str(tmp_path), *words])
+    assert found.exit_code == code and "Traceback" not in found.output
+    assert told in " ".join(found.output.replace("│", " ").split())
+
+
+def test_a_scheduler_that_nobody_comes_to_fails():
+    """Shells and schedulers of jobs see it by its exit code."""
+    nobody = LaunchConfig("", "scheduler", -1, 2, timeout_s=0.001)
+    with pytest.raises(SystemExit, match="2 have not come|ranks 0, 1 have not come"):
+        management._be_the_meeting_place(nobody)
 
 
 SCRIPT = """

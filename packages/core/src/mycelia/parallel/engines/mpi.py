@@ -50,7 +50,7 @@ class MpiTransport(Transport):
         self._coming: dict[
             int, tuple[list, np.ndarray | None, Any]
         ] = {}  # messages whose elements are on the way
-        _abort_on_errors(self._comm)
+        _abort_on_errors(self._mpi.COMM_WORLD)  # which outlives this one
 
     def post(self, peer: int, message: Message) -> None:
         array = message.array

@@ -82,6 +82,7 @@ class Rendezvous(threading.Thread):
     def __init__(self, listener: socket.socket, size: int, token: str, timeout_s: float) -> None:
         super().__init__(name="rendezvous", daemon=True)
         self._listener, self._size, self._token, self._timeout_s = listener, size, token, timeout_s
+        self.error = ""  # why the processes have not met
 
     def run(self) -> None:
         visitors: list[_Visitor] = []
@@ -103,7 +104,8 @@ class Rendezvous(threading.Thread):
                 who = f"{self._size - len(visitors)} of {self._size} processes"
             else:
                 who = f"ranks {', '.join(map(str, free))}"
-            answer = {"error": f"{who} have not come to the meeting place within {self._timeout_s:g} s"}
+            self.error = f"{who} have not come to the meeting place within {self._timeout_s:g} s"
+            answer = {"error": self.error}
         else:
             for visitor in visitors:
                 visitor.rank = visitor.rank if visitor.rank >= 0 else next(free)

@@ -62,8 +62,9 @@ def _be_the_meeting_place(launched: LaunchConfig) -> None:
     from mycelia.parallel.engines import rendezvous
 
     listener = rendezvous.listen(launched.address, launched.port)
-    rendezvous.Rendezvous(listener, launched.size, launched.token, launched.timeout_s).run()
-    raise SystemExit(0)
+    meeting = rendezvous.Rendezvous(listener, launched.size, launched.token, launched.timeout_s)
+    meeting.run()
+    raise SystemExit(meeting.error or 0)
 
 
 def own_backend() -> str:
