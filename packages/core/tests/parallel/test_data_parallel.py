@@ -11,7 +11,6 @@ import pytest
 import mycelia as ms
 from mycelia import nn
 from mycelia.engine.communication import mode as mode_of_ranks
-from mycelia.engine.ops.communication import collectives as c
 from mycelia.parallel.engines import threads
 from mycelia.train import data_parallel
 
@@ -297,13 +296,3 @@ def test_batch_norms_of_groups_and_of_unequal_shares():
         x = np.concatenate([shares[i] for i in parts])
         y = np.concatenate([found[i] for i in parts])
         np.testing.assert_allclose(y, (x - x.mean()) / np.sqrt(x.var() + 1e-5), rtol=1e-4, atol=1e-5)
-
-
-def test_each_rank_may_record_a_summary(tmp_path):
-    def work(rank):
-        with ms.train.SummaryCollector(str(tmp_path / str(rank))):
-            c.barrier()  # both record now
-            with pytest.raises(ValueError, match="more than one SummaryCollector"):
-                ms.train.SummaryCollector(str(tmp_path / "more")).__enter__()
-
-    threads.run(2, work)

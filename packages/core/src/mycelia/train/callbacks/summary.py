@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import threading
 from pathlib import Path
 from time import monotonic
 
@@ -149,6 +148,7 @@ class SummaryCollector(Callback):
     """
 
     _DEFAULT_SPECIFIED_DATA = _DEFAULTS
+    _entered: SummaryCollector | None = None  # the one that records now
 
     @ignored.arguments(num_process="records are written where they are made")
     def __init__(
@@ -191,17 +191,17 @@ class SummaryCollector(Callback):
         self._tensor_steps = range(0)
 
     def __enter__(self):
-        if _recording.collector is not None:
+        if SummaryCollector._entered is not None:
             raise _second_collector()
         self._record = SummaryRecord(
             self._summary_dir, max_file_size=self._max_file_size, export_options=self._export_options
         )
         self._first = True
-        _recording.collector = self
+        SummaryCollector._entered = self
         return self
 
     def __exit__(self, *err):
-        _recording.collector = None
+        SummaryCollector._entered = None
         self._record.close(err[0] if err else None)
 
     # ---- events --------------------------------------------------------------------------------------------
@@ -423,15 +423,6 @@ class SummaryCollector(Callback):
             **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
         }
         write_text(path, json.dumps(facts), 0o400)
-
-
-class _Recording(threading.local):
-    """The one that records now; ranks that are threads have one each."""
-
-    collector: SummaryCollector | None = None
-
-
-_recording = _Recording()
 
 
 def _second_collector():
