@@ -9,6 +9,7 @@ import mycelia as ms
 from mycelia import communication, ops
 from mycelia.communication import comm_func as cf
 from mycelia.engine.communication import messages
+from mycelia.engine.compile import disk_cache
 from mycelia.engine.ops.communication import collectives as c
 from mycelia.parallel.engines import threads
 
@@ -283,3 +284,32 @@ def test_an_average_has_no_operator_in_files(tmp_path):
             ms.export(Average(), tensor([1.0]), file_name=str(tmp_path / "net"), file_format="MINDIR")
 
     threads.run(1, work)
+
+
+def test_graphs_follow_what_the_name_of_a_group_means():
+    """Ranks within a group, and their number, are captured."""
+    sent = ms.jit(lambda x: cf.broadcast(x, 2, "some"))
+    joined = ms.jit(lambda x: cf.all_gather_into_tensor(x, "some")[0])
+
+    def work(rank):
+        found = []
+        for ranks in ([0, 1, 2], [2, 1, 0], [0, 2], [0, 1, 2]):
+            communication.create_group("some", ranks)
+            if rank in ranks:
+                found.append((sent(tensor([rank])).item(), joined(tensor([rank])).asnumpy().tolist()))
+            communication.destroy_group("some")
+        return found
+
+    all_three = (2, [0, 1, 2])
+    assert threads.run(3, work)[0] == [all_three, (2, [2, 1, 0]), (2, [0, 2]), all_three]
+
+
+def test_graphs_on_disks_are_of_the_groups_that_they_were_made_with():
+    def work(rank):
+        communication.create_group("some", [0, 1])
+        before = disk_cache.environment()
+        communication.destroy_group("some")
+        communication.create_group("some", [1, 0])
+        return before != disk_cache.environment()
+
+    assert threads.run(2, work) == [True, True]

@@ -16,16 +16,26 @@ WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 
 
 class World:
-    """A communicator of all processes, and groups of some: None for those that this process is not in."""
+    """A communicator of all processes, and groups of some: None for those that this process is not in.
+
+    `renamed`: how often the name of a group was given to other ranks than before.
+    """
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
         self.groups: dict[str, tuple[tuple[int, ...], Communicator | None]] = {}
+        self.renamed = 0
+        self._had: dict[str, tuple[int, ...]] = {}
 
     def create(self, name: str, ranks: Sequence[int]) -> None:
         members = tuple(ranks)
         mine = self.communicator.rank in members
         self.groups[name] = members, self.communicator.split(name, members) if mine else None
+        if self._had.setdefault(name, members) != members:
+            self._had[name] = members
+            self.renamed += 1
+            for follower in followers:
+                follower()
 
     def ranks(self, name: str) -> tuple[int, ...] | None:
         """Members of a group by their ranks in the world; None if there is no such group."""
@@ -40,7 +50,8 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _process: list[World] = []
-followers: list[Callable[[], object]] = []  # called when this process joins others or leaves them
+#: Called when this process joins others or leaves them, and when a group becomes another.
+followers: list[Callable[[], object]] = []
 
 
 def current() -> World | None:
@@ -134,9 +145,24 @@ def index_of(owner: str, rank: int, name: str) -> int:
 
 
 def place() -> tuple[int, int] | None:
-    """Rank and number of the processes that have joined, which graphs may depend on; None before."""
+    """Rank and number of the processes that have joined; None before."""
     here = current()
     return None if here is None else (here.communicator.rank, here.communicator.size)
+
+
+def version() -> tuple[int, int, int] | None:
+    """Changes with all that graphs of this process may depend on: its rank, their number, ranks of groups."""
+    here = current()
+    return None if here is None else (here.communicator.rank, here.communicator.size, here.renamed)
+
+
+def description() -> tuple[int, int, tuple] | None:
+    """The same for graphs that other processes find on a disk, in full."""
+    here = current()
+    if here is None:
+        return None
+    groups = sorted((name, members) for name, (members, _) in here.groups.items())
+    return here.communicator.rank, here.communicator.size, tuple(groups)
 
 
 def is_thread() -> bool:

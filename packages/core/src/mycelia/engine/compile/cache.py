@@ -205,7 +205,7 @@ class Cache:
     ) -> _Member:
         """The member for this call, made if there is none."""
         plugins.begin(compiling=True)
-        kind = _Setting.target, world.place(), kind
+        kind = _Setting.target, world.version(), kind
         owner = None if self.owner is None else self.owner()
         declared = [] if owner is None or not owner._inputs else open_axes(owner._inputs, args, kwargs)
         with capture_lock:

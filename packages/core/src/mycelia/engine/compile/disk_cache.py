@@ -226,7 +226,7 @@ def environment() -> str:
         MARK, fingerprint.tree(errors.PACKAGE_ROOT),
         platform.python_version(), platform.python_implementation(),
         np.__version__, __debug__, settings, sorted(off), others, sorted(passes),
-        [(p.name, p.version) for p in plugins.found()], world.place(),
+        [(p.name, p.version) for p in plugins.found()], world.description(),
     ))  # fmt: skip
 
 
