@@ -84,7 +84,7 @@ const float* spread_rows(const myc_call* call, Scratch& scratch, const Layer& g,
 
 constexpr int kParts = kPackedColumns / kLanes;  // vectors of a panel
 constexpr int64_t kStretch = 256;
-constexpr int64_t kFarFloats = 192 * 1024;
+constexpr int64_t kFarFloats = 192 * 1024;       // of weights: 768 KB, more does not stay in a second-level cache of 1 MB
 constexpr int kStreams = 8 / kParts;             // panels at once: eight chains of additions, several streams from memory
 
 // The columns from j on that one row's sums are for.
