@@ -281,7 +281,7 @@ def test_who_does_not_belong_to_the_job_is_not_let_in(said, answer):
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"GET / HTTP/1.1\n", b"[" * 200_000 + b"\n", b'{"rank": 1, "size": 3}\n',
+    [b"", b"GET / HTTP/1.1\n", b"[" * 50_000 + b"\n", b'{"rank": 1, "size": 3}\n',
      b'{"rank": Infinity, "size": 3, "address": ["", 1], "token": "secret"}\n',
      b'{"rank": 0, "size": 3, "address": ["", 1], "token": "\\ud800"}\n'],
     ids=["nothing", "HTTP", "depth", "parts", "infinity", "surrogate"],
