@@ -46,3 +46,18 @@ def test_five_buckets_hold_all_finite_values():
     assert found[0][:2] == [0.0, 2.0]
     assert importance.buckets(np.array([3.0]))[0] == [2.5, pytest.approx(0.2), 0]
     assert sum(count for *_, count in importance.buckets(np.array([math.nan]))) == 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(1e20, 1e20), (0.3, 0.1 + 0.2), (0.0, 5e-324), (-1.7e308, 1.7e308), (np.finfo(float).max,)],
+    ids=str,
+)
+def test_buckets_where_floats_have_no_five_parts(values):
+    found = importance.buckets(np.array(values))
+    assert sum(count for *_, count in found) == len(values) and len(found) == 5
+    assert all(math.isfinite(left) and 0 < width < math.inf for left, width, _ in found)
+
+
+def test_integers_beyond_floats_are_infinite():
+    assert importance.numbers([10**400, -(10**400), 3]).tolist() == [math.inf, -math.inf, 3]

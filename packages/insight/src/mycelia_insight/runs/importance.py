@@ -29,14 +29,19 @@ def _real(value: float) -> float:
 
 
 def buckets(values: np.ndarray) -> list[list[float]]:
-    """[left, width, count] of 5 parts of equal width of the finite values' range."""
+    """[left, width, count] of 5 parts of equal width of the finite values' range; of one number around it."""
     finite = values[np.isfinite(values)]
+    shrunk = 1 / 64 if np.abs(finite).max(initial=0) > 1e307 else 1.0  # so that the range is a number
+    finite = finite * shrunk
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    if not low < high:
-        low, high = low - 0.5, high + 0.5
+    most = max(abs(low), abs(high))
+    if high - low <= max(1e-12 * most, 1e-300):  # floats have no 5 parts between them
+        around = max(0.5 * shrunk, 1e-9 * most)
+        end = np.finfo(np.float64).max * shrunk
+        low, high = max(low - around, -end), min(high + around, end)
     counts, edges = np.histogram(finite, BUCKETS, (low, high))
     return [
-        [float(left), float(right - left), int(count)]
+        [float(left / shrunk), float((right - left) / shrunk), int(count)]
         for left, right, count in zip(edges, edges[1:], counts, strict=False)
     ]
 
