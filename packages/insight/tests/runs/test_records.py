@@ -191,6 +191,12 @@ def test_buckets_need_a_width_that_is_a_number():
         histograms.shared([histograms.decode(bucket(-1.7e308, 0, 1) + bucket(1.7e308, 0, 1), MS)])
 
 
+@pytest.mark.parametrize("value", [1e20, -3.4e38])
+def test_equal_values_lie_in_a_bucket_however_large(value):
+    found = histograms.of_values(np.full(7, value))
+    assert found.counts.sum() == 7 and found.left[0] < value < found.right[-1]
+
+
 @pytest.mark.parametrize(
     "dtype, values, rest",
     [

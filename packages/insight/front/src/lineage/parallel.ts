@@ -35,7 +35,8 @@ export function axisOf(name: string, kind: Axis["kind"], values: (Cell | undefin
   const scaled = finite.map((v) => (log ? Math.log10(v) : v));
   let low = Math.min(...scaled);
   let high = Math.max(...scaled);
-  if (!(low < high)) [low, high] = finite.length ? [low - 0.5, high + 0.5] : [0, 1];
+  const around = Math.max(0.5, 1e-9 * Math.abs(low)); // which large numbers are not too coarse for
+  if (!(low < high)) [low, high] = finite.length ? [low - around, high + around] : [0, 1];
   const value = (place: number) => (log ? 10 ** (low + place * (high - low)) : low + place * (high - low));
   return {
     name,

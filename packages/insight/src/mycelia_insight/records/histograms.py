@@ -95,7 +95,8 @@ def _between(one: Distribution, edges: np.ndarray) -> np.ndarray:
 
 def _edges(low: float, high: float, bins: int) -> np.ndarray:
     if low == high:
-        low, high = low - 0.5, high + 0.5
+        around = max(0.5, 1e-9 * abs(low))  # which large numbers are not too coarse for
+        low, high = low - around, high + around
     if not np.isfinite(high - low) or low >= high:
         raise Broken(f"values from {low:g} to {high:g} have no buckets")
     return np.linspace(low, high, bins + 1)
