@@ -157,7 +157,7 @@ def test_keys_of_one_batch_for_all_queries_stay():
 
 @pytest.mark.parametrize("size", [3, 5])
 def test_moves_that_suit_one_size_of_an_open_batch_alone_stay(size, tmp_path):
-    """Behind the attention are [3, -1, H E], which for a batch of 3 alone are its rows."""
+    """Behind the attention are [size, -1, H D], which for a batch of that size alone are its rows."""
     shapes = {"q": (None, size, H * D), "k": (None, S, H * D), "v": (None, S, H * D)}
     weights, nodes = {"back": np.array([size, -1, H * D])}, []
     for x, n, order in (("q", size, [0, 2, 1, 3]), ("k", S, [0, 2, 3, 1]), ("v", S, [0, 2, 1, 3])):
