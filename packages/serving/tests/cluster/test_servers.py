@@ -14,9 +14,13 @@ import numpy as np
 import pytest
 
 from mycelia_serving.cluster import runtime
+from mycelia_serving.cluster.codec import encode_work
 from mycelia_serving.cluster.master import Master
+from mycelia_serving.cluster.worker_api import Work
 from mycelia_serving.cluster.worker_registry import WorkerRegistry
 from mycelia_serving.errors import Code
+from mycelia_serving.rpc.connection import Connection, Kind
+from mycelia_serving.wire.proto import serving_pb2 as pb
 
 CLI = ["-m", "mycelia_serving"]
 
@@ -222,6 +226,33 @@ def test_a_worker_whose_connection_breaks_runs_nothing_twice(registry, fakes, un
     finally:
         worker.leave_master(0.0)
         thread.join()
+
+
+def test_a_worker_that_leaves_before_it_knows_that_it_joined_answers_what_came(fakes):
+    from mycelia_serving.cluster.process import WorkerProcess
+
+    ours, theirs = socket.socketpair()
+    engine = HeldEngine((fakes.info(),))
+    engine.go.set()
+    worker = WorkerProcess(engine, 8, "CPU", True)
+    worker.attach(Connection(theirs))
+    worker.register()
+    master = Connection(ours)
+    frames = master.frames()
+    assert next(frames)[0] == Kind.REGISTER
+    leaving = threading.Thread(target=worker.leave_master, args=(60.0,))
+    leaving.start()
+    assert next(frames, ("the connection has ended",))[0] == Kind.EXIT
+    work, _ = encode_work(Work("twice", [{"x": np.int64(3)}], None), {}, None)
+    joined = pb.RegisterReply().SerializeToString()
+    master.send((Kind.REGISTERED, 0, joined), (Kind.PREDICT, 7, work))  # sent before EXIT came
+    serving = threading.Thread(target=worker.serve)
+    serving.start()
+    assert next(frames, ("the connection has ended",))[:2] == (Kind.RESULTS, 7)
+    master.send((Kind.EXIT, 0, b""))
+    serving.join()
+    leaving.join()
+    assert engine.ran == [3] and worker.stopping.is_set()
 
 
 def test_what_is_no_worker_is_not_taken(registry, until):

@@ -57,6 +57,8 @@ class WorkerProcess:
         self.stopping = threading.Event()
         self.registered = threading.Event()
         self.was_registered = False
+        self._parted = threading.Event()  # no connection is served
+        self._parted.set()
         self._link: Connection | None = None
         self._heard = 0.0
         self._drain_seconds = 0.0
@@ -84,6 +86,7 @@ class WorkerProcess:
         """Use this connection."""
         self._link, self._arena = link, arena
         self._heard = time.monotonic()
+        self._parted.clear()
 
     def register(self) -> None:
         """Tell the master what this worker runs."""
@@ -115,6 +118,7 @@ class WorkerProcess:
         self.engine.run_inline()  # with what came before EXIT
         self.was_registered = self.registered.is_set()
         self.registered.clear()
+        self._parted.set()
 
     def _registered(self, body: bytes) -> None:
         from mycelia_serving.wire.proto import serving_pb2 as pb
@@ -173,9 +177,10 @@ class WorkerProcess:
     def leave_master(self, drain_seconds: float) -> None:
         """Ask the master for nothing more, answer what there is, and stop. Blocks up to `drain_seconds`."""
         self._drain_seconds = 0.0
-        if self.registered.is_set():
+        # The master may have sent work behind its answer to the registration, which is still unread.
+        if not self._parted.is_set():
             self._link.send((Kind.EXIT, 0, b""))  # it answers with EXIT when all is answered
-            self.stopping.wait(drain_seconds)
+            self._parted.wait(drain_seconds)
         self.stopping.set()
         if self._link is not None:
             self._link.flush(1.0)
