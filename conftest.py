@@ -47,6 +47,12 @@ class Told:
             self.reporter.write_line(f"\n{report.nodeid}\n{report.longreprtext}", flush=True)
 
 
+def pytest_xdist_auto_num_workers(config):
+    """A worker more for each four cores: tests wait for processes and pages a quarter of their time."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + -(-cores // 4)
+
+
 def pytest_sessionstart(session):
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
     if FUZZ and reporter is not None and not hasattr(session.config, "workerinput"):
@@ -81,6 +87,8 @@ def pytest_runtest_setup(item):
 @pytest.fixture(autouse=True, scope="module")
 def process_is_left_as_found():
     """What a module does to the whole process would show in whichever tests happen to run after it."""
+    gc.collect()
+    gc.freeze()  # what modules before have left for good need not be looked at again
     main, arguments, folder = sys.modules["__main__"], sys.argv, os.getcwd()
     yield
     assert "mindspore" not in sys.modules, "compatibility mode stays on"
