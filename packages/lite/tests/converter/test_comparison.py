@@ -189,6 +189,46 @@ def test_a_result_that_does_not_run_is_told(lenet, tmp_path, monkeypatch):
     assert failed(MINDIR, lenet[0], str(tmp_path / "n")) == "check: the result does not run: no kernel"
 
 
+def few_digits(tmp_path):
+    """A variance as the difference of large means, as converters of JAX write it: few digits are left."""
+    nodes = [om.node("Add", "x large", "a"), om.node("Mul", "a a", "b"),
+             om.node("MatMul", "b mean", "c"), om.node("MatMul", "a mean", "d"), om.node("Mul", "d d", "e"),
+             om.node("Sub", "c e", "y")]  # fmt: skip
+    weights = {"large": np.float32(300), "mean": np.full((999, 1), 1 / 999, np.float32)}
+    return om.write(tmp_path / "m.onnx", om.model(nodes, {"x": (np.float32, (3, 999))}, "y", weights))
+
+
+def test_rounding_of_the_source_itself_is_no_fault_of_the_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
+    exactly = comparison._run
+
+    def otherwise(graph, arrays, values=None):  # sums in another order
+        return [a + np.float32(4e-3) * np.float32([[1], [-1], [0]]) for a in exactly(graph, arrays, values)]
+
+    monkeypatch.setattr(comparison, "_run", otherwise)
+    (found,) = convert(mslite.FmkType.ONNX, few_digits(tmp_path), str(tmp_path / "m"), check=True).departures
+    assert found.greatest > 1e-4 and found.greatest / 8 < found.rounding < 2e-2
+    result = CliRunner().invoke(
+        app, ["convert", "--fmk=ONNX", f"--modelFile={tmp_path / 'm.onnx'}", f"--outputFile={tmp_path / 'm'}",
+              "--check"],
+    )  # fmt: skip
+    assert result.exit_code == 0 and "from core, whose rounding alone is 0.0" in result.output
+    text = failed(mslite.FmkType.ONNX, few_digits(tmp_path), str(tmp_path / "n"), tolerance=1e-4)
+    assert "departs from the source" in text
+
+
+def test_a_fault_is_found_where_few_digits_are_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
+    right = RULES["sub"]
+
+    def wrong(w, node):
+        right(w, node)
+        w.nodes[-1].primitive = Table("Minimum")
+
+    monkeypatch.setitem(RULES, "sub", wrong)
+    failed(mslite.FmkType.ONNX, few_digits(tmp_path), str(tmp_path / "m"))
+
+
 def test_the_tolerance_may_be_given(lenet, tmp_path):
     assert "at most 1e-12 may be" in failed(MINDIR, lenet[0], str(tmp_path / "n"), tolerance=1e-12)
 

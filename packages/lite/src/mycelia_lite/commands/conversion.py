@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mycelia_lite.commands.options import spellings
 from mycelia_lite.converter import Code, ConversionError, jobs, run
 from mycelia_lite.converter import explain as obstacles_of
+from mycelia_lite.converter.comparison import Departure
 from mycelia_lite.converter.options import READERS
 
 _NAMES = ("fmk", "modelFile", "weightFile", "outputFile", "configFile", *READERS)
@@ -34,13 +35,19 @@ def convert(texts: dict[str, str]) -> int:
             turns = "{} Transposes before, {} after".format(*report.transposes)
             print(f"{report.path}: fused {fired or 'nothing'}; {turns}")
             for d in report.departures:
-                print(f"output '{d.name}' departs by {d.greatest:.2g} from {d.engine}")
+                print(f"output '{d.name}' departs by {d.greatest:.2g} from {d.engine}{_rounding(d)}")
     except ConversionError as error:
         return _failed(error.code, _reason(error))
     except OSError as error:
         return _failed(Code.ERROR, str(error))
     print("CONVERT RESULT SUCCESS:0")
     return 0
+
+
+def _rounding(departure: Departure) -> str:
+    if not departure.rounding:
+        return ""
+    return f", whose rounding alone is {departure.rounding:.2g}: it computes in float32"
 
 
 def explain(texts: dict[str, str]) -> int:
