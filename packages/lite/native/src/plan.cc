@@ -107,11 +107,24 @@ bool Planner::fits(const Type& type) {
 }
 
 int Planner::view(int value, std::vector<int64_t> shape) {
+  Type as{type(value).dtype, std::move(shape)};
+  if (!fits(as)) return 0;
+  if (element_count(as.shape) != element_count(type(value).shape))
+    return fail(kInferFailed, message({"elements of ", text_of(type(value)), " do not fit ", text_of(as)}));
+  return shared(value, std::move(as));
+}
+
+int Planner::reinterpreted(int value, Type as) {
+  if (!fits(as)) return 0;
+  const auto bytes = [](const Type& t) { return element_count(t.shape) * item_bytes(t.dtype); };
+  if (bytes(as) != bytes(type(value)) || is_compact(value))
+    return fail(kInferFailed, message({"the bytes of ", text_of(type(value)), " do not fit ", text_of(as)}));
+  return shared(value, std::move(as));
+}
+
+int Planner::shared(int value, Type as) {
   Value made;
-  made.type = {type(value).dtype, std::move(shape)};
-  if (!fits(made.type)) return 0;
-  if (element_count(made.type.shape) != element_count(type(value).shape))
-    return fail(kInferFailed, message({"elements of ", text_of(type(value)), " do not fit ", text_of(made.type)}));
+  made.type = std::move(as);
   made.constant = plan_.values[value].constant;
   made.stored = plan_.values[value].stored;
   made.lasting = plan_.values[value].lasting;

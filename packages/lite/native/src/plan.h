@@ -190,6 +190,8 @@ class Planner {
   int once(const std::string& what, int from, const std::function<int()>& make);
   // The same elements in another shape.
   int view(int value, std::vector<int64_t> shape);
+  // The same bytes as elements of another type, of which there are as many bytes.
+  int reinterpreted(int value, Type as);
   // The axes in another order: a view where the elements stay in theirs.
   int turned(int value, const std::vector<int>& order);
   // The same image with the channels first, or last, in the memory: operators on images [N, H, W, C] that make it with the
@@ -211,6 +213,7 @@ class Planner {
   // The code of vectors is there once, not at each call of `emit`.
   int emit_bytes(const char* op, const int* inputs, size_t count, const void* attributes, size_t size, const Type& out);
   int add(Value value);
+  int shared(int value, Type as);  // the memory of a value under another type
   int add(const Pack& pack, bool lasting);
   int made_constant(Type type, const void* data, bool lasting);
   Packs& packs(bool lasting) { return lasting ? *packs_ : plan_.packs; }

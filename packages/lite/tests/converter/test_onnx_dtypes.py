@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 
+import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError
 
-from .onnx_files import answers, close
+from . import onnx_models as om
+from .onnx_files import answers, close, run
 
 INTEGERS = [np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -125,3 +127,49 @@ def test_float64_keeps_its_digits_in_activations_norms_and_means(tmp_path):
 def test_float64_of_an_operator_that_is_computed_in_float32_alone_is_refused(tmp_path):
     with pytest.raises(ConversionError, match="max_pool in float64 is not computed, only in float32"):
         answers(tmp_path, "MaxPool", [np.ones((1, 2, 4, 4))], kernel_shape=[2, 2])
+
+
+def of_model(tmp_path, message, **arrays):
+    path = om.write(tmp_path / "m.onnx", message)
+    mslite.Converter().convert(mslite.FmkType.ONNX, path, str(tmp_path / "m"))
+    return run(tmp_path / "m.ms", arrays)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_bits_become_elements_of_another_type(tmp_path, chained):
+    """Also between ops that are computed together, and the memory of which may be used over and over."""
+    x = np.array([[1.5, -0.0, np.inf, 1e-42], [2.25, 3, -7, 0.1]], np.float32)
+    nodes, first = [], "x"
+    if chained:
+        nodes, first = [om.node("Neg", "x", "n"), om.node("Abs", "n", "a")], "a"
+    nodes += [
+        om.node("BitCast", first, "b", to=6),
+        om.node("Add", "b one", "c"),
+        om.node("BitCast", "c", "y", to=1),
+    ]
+    model = om.model(nodes, {"x": (np.float32, x.shape)}, "y b", {"one": np.int32(1)}, opset=26)
+    y, b = of_model(tmp_path, model, x=x)
+    bits = (np.abs(x) if chained else x).view(np.int32)
+    assert b.tobytes() == bits.tobytes() and y.tobytes() == (bits + 1).tobytes()
+
+
+def test_bits_of_constants_and_flags(tmp_path):
+    flags = np.array([True, False])
+    nodes = [om.node("BitCast", "w", "b", to=13), om.node("BitCast", "x", "y", to=2)]
+    model = om.model(nodes, {"x": (np.bool_, (2,))}, "y b", {"w": np.array([-1.0, 2.0])}, opset=26)
+    y, b = of_model(tmp_path, model, x=flags)
+    np.testing.assert_array_equal(y, flags.astype(np.uint8))
+    np.testing.assert_array_equal(b, np.array([-1.0, 2.0]).view(np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "to", "reason"),
+    [
+        (np.float32, 11, "the bits of Float32 as Float64, which has another width"),
+        (np.uint8, 9, "the bits of UInt8 as bool"),
+        (np.uint8, 17, "its result has the data type float8e4m3fn, which is not read"),
+    ],
+)
+def test_bits_that_do_not_fit_are_refused(tmp_path, dtype, to, reason):
+    with pytest.raises(ConversionError, match=reason):
+        answers(tmp_path, "BitCast", [np.zeros(4, dtype)], opset=26, to=to)

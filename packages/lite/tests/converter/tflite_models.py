@@ -58,8 +58,8 @@ class Builder:
         array = np.asarray(array)
         return self.tensor(name, array.dtype.name, array.shape, array.tobytes(), quantization)
 
-    def add(self, kind, inputs, outputs, options=None, custom=b"", version=1):
-        """An operator; inputs and outputs are names, None is left out."""
+    def add(self, kind, inputs, outputs, options=None, custom=b"", version=1, second=None):
+        """An operator; inputs and outputs are names, None is left out. `second`: options of newer kinds."""
         number = TFL3.enums["BuiltinOperator"]["CUSTOM" if kind.startswith("CUSTOM.") else kind]
         code = table(
             "OperatorCode",
@@ -76,6 +76,8 @@ class Builder:
         made.outputs = [self.names[n] for n in outputs]
         if options is not None:
             made.builtin_options = options
+        if second is not None:
+            made.builtin_options_2 = second
         made.custom_options = custom
         self.operators.append(made)
 

@@ -20,6 +20,7 @@ from mycelia_lite.converter.importers.onnx import (
     activations,
     arrays,
     attention,
+    bits,
     branches,
     chance,
     control,
@@ -47,7 +48,7 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, attention, chance, elementwise, indices, losses, microsoft, norms, products,
+    activations, arrays, attention, bits, chance, elementwise, indices, losses, microsoft, norms, products,
     quantized, recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
 )  # fmt: skip
 

@@ -36,6 +36,7 @@ from mycelia_lite.converter.importers.tflite import (
     selection,
     shapes,
     spectra,
+    stablehlo,
     volumes,
     windows,
 )
@@ -46,7 +47,8 @@ from mycelia_lite.enums import FmkType
 
 TOPICS = (
     activations, arrays, blocks, chance, detection, elementwise, graphs, indices, products, quantized,
-    recurrent, reductions, resize, selection, shapes, spectra, volumes, windows,
+    recurrent, reductions, resize, selection, shapes, spectra, stablehlo, volumes,
+    windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 
@@ -126,9 +128,19 @@ class _Model:
             if number in found:
                 continue
             graph = found[number] = self.file.at(self.file.model.subgraphs, number, "graph")
-            for options in (o.builtin_options for o in graph.operators if o.builtin_options is not None):
-                work += [v for f, v in options.items() if f.name.endswith(("subgraph_index", "subgraph"))]
+            for options in filter(None, (self._options(o) for o in graph.operators)):
+                for field, value in options.items():
+                    if field.name.endswith(("subgraph_index", "subgraph")):
+                        work.append(value)
+                    elif field.name.endswith("subgraph_indices"):
+                        work.extend(value)
         return list(found.values())
+
+    def _options(self, operator: Any) -> Any:
+        """The options of an operator, older or newer ones; None for none."""
+        return (
+            operator.builtin_options if operator.builtin_options is not None else operator.builtin_options_2
+        )
 
     def _label(self, graph: Any, operator: Any) -> str:
         """What an operator is called: its first result."""
@@ -193,12 +205,13 @@ class _Model:
             call = Call(
                 self.file.kind_of(operator),
                 self._label(graph, operator),
-                operator.builtin_options,
+                self._options(operator),
                 memoryview(operator.custom_options),
                 [None if i == -1 else infos[i] for i in operator.inputs],
                 [infos[i] for i in operator.outputs],
             )
-            if operator.builtin_options_2 is not None or operator.large_custom_options_size:
+            twice = operator.builtin_options is not None and operator.builtin_options_2 is not None
+            if twice or operator.large_custom_options_size:
                 raise call.fail("options of a kind that is not imported", Code.INVALID_OP_ATTR)
             call.around = around
             inputs = [None if i == -1 else self._value(infos, values, i, call) for i in operator.inputs]

@@ -10,7 +10,6 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
-from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx import run_time
 from mycelia_lite.converter.importers.onnx.arrays import open_slice
 from mycelia_lite.converter.importers.onnx.calls import (
@@ -388,8 +387,3 @@ def _dynamic_update_slice(call, x, update, start):
     inside[tuple(slice(b, b + p) for b, p in zip(begin, part))] = True
     grown = ops.pad(cast(update, x.dtype), both)
     return ops.where(ms.Tensor(inside), grown, x)
-
-
-@operator("BITCAST")
-def _bitcast(call, x):
-    raise call.fail("a change of type that keeps the bits", Code.NOT_SUPPORT)
