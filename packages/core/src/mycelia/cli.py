@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from mycelia.engine.base import config, errors, plugins
+from mycelia.io.files import write_text
 
 
 class _LazyGroup(TyperGroup):
@@ -251,6 +252,77 @@ def doctor(
     doctors.show(report, as_json=as_json)
     if not report.ok:
         raise typer.Exit(1)
+
+
+@app.command()
+def plan(
+    where: Annotated[
+        Path | None, typer.Argument(exists=True, dir_okay=False, help="The script of a training.")
+    ] = None,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="The script's arguments, behind a --.")
+    ] = None,
+    ranks: Annotated[int, typer.Option(min=1, help="Priced are 1, 2, 4 ... and as many.")] = 8,
+    strategy: Annotated[
+        str, typer.Option(help="data_parallel, zero1, zero2, zero3, several with commas, or all.")
+    ] = "data_parallel",
+    network: Annotated[
+        str,
+        typer.Option(help="A TOML file of levels, or ethernet-10g, ethernet-100g, infiniband-ndr (nominal)."),
+    ] = "ethernet-100g",
+    measure_network: Annotated[
+        int, typer.Option(help="Measure it between so many processes of this machine, and write --network.")
+    ] = 0,
+    bucket_mb: Annotated[float, typer.Option(min=0.001, help="MiB of gradients sent at a time.")] = 25.0,
+    overlap: Annotated[
+        bool, typer.Option(help="Gradients are sent while the backward pass goes on.")
+    ] = False,
+    flops: Annotated[
+        float, typer.Option(min=0, help="Operations a second of another device; with --bandwidth.")
+    ] = 0.0,
+    bandwidth: Annotated[float, typer.Option(min=0, help="Its bytes of memory a second.")] = 0.0,
+    steps: Annotated[int, typer.Option(min=1, help="Steps that are measured; then the script ends.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the plans as JSON.")] = False,
+) -> None:
+    """Tell what a training costs on many ranks: memory of each and time of a step, from a few steps on one
+    and a description of the network.
+    """
+    import json
+
+    from mycelia.parallel import planning
+    from mycelia.parallel.planning import measuring, report
+
+    if (where is None) == (measure_network == 0):
+        raise typer.BadParameter("a script, or --measure-network", param_hint="where")
+    try:
+        if where is None:
+            write_text(Path(network), planning.text_of(measuring.measured(measure_network)))
+            return
+        names = planning.STRATEGIES if strategy == "all" else [n.strip() for n in strategy.split(",")]
+        links = planning.NETWORKS.get(network) or planning.read_network(network)
+        if (flops > 0) != (bandwidth > 0):
+            raise typer.BadParameter("it needs --bandwidth, and the other way round", param_hint="--flops")
+        price = lambda step, count, name, seconds=None: planning.price(
+            step, links, count, name, seconds, overlap, int(bucket_mb * (1 << 20))
+        )
+        for name in names:  # what is wrong with them is told before the script runs
+            price(planning.Step(0, 0, 0, 0, 0, ()), ranks, name)
+    except (OSError, errors.MyceliaValueError, NotImplementedError) as cause:
+        raise typer.BadParameter(str(cause).splitlines()[0]) from None
+    from mycelia.faces.compat import script as scripts
+    from mycelia.train.planning import measure
+
+    step = measure(lambda: scripts.run(where, arguments or []), steps)
+    if step is None:
+        typer.echo(f"plan: {where} made too few steps of a training: the first ones only compile", err=True)
+        raise typer.Exit(1)
+    seconds = step.on(flops, bandwidth) if flops else step.seconds
+    plans = [price(step, count, name, seconds) for name in names for count in report.sizes_of(ranks)]
+    if as_json:
+        typer.echo(json.dumps([one.as_dict() for one in plans], indent=1))
+        return
+    typer.echo(report.headline(step, seconds))
+    typer.echo(report.table(plans))
 
 
 debug = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What a run left behind.")

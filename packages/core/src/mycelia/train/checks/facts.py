@@ -50,6 +50,13 @@ class Facts:
     calls: EagerCalls | None = None  # of the thread that is watched
     at_work: int = 0  # calls of Model that go on
     step: Callable[[list[Tensor]], float] | None = None  # one like the script's on a batch: its loss
+    listeners: list[Callable[[], None]] = field(default_factory=list)  # called after each step
+
+    def add_step(self, loss: float) -> None:
+        """A step has ended with this loss."""
+        self.losses.append(loss)
+        for listener in self.listeners:
+            listener()
 
     @property
     def has_own_loop(self) -> bool:
@@ -147,10 +154,10 @@ class Collector(Callback):
     def on_train_step_end(self, run_context: Any) -> None:
         params = run_context.original_args()
         loss = loss_value(params.net_outputs)
-        self.facts.losses.append(float("nan") if loss is None else loss)
         scale = getattr(params.train_network, "scale_sense", None)
         if isinstance(scale, Tensor):
             self.facts.scales.append(float(scale.asnumpy().reshape(-1)[0]))
+        self.facts.add_step(float("nan") if loss is None else loss)
 
     def on_train_end(self, run_context: Any) -> None:
         self.facts.after = values_of(self.facts.params.network)

@@ -163,7 +163,7 @@ class Loop(observing.Observer):
             scale = float(self.scale.asnumpy().reshape(-1)[0])
             self.facts.scales.append(scale)
             loss = loss / scale if self.is_scaled else loss
-        self.facts.losses.append(loss)
+        self.facts.add_step(loss)
 
     def scales(self, scale: Parameter) -> None:
         """A LossScaler scales something."""
