@@ -15,6 +15,7 @@ import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.engine import observing
 from mycelia.engine.base.origins import Origin, origin
+from mycelia.engine.compile import compiled
 
 
 class Net(nn.Cell):
@@ -94,6 +95,22 @@ def mode(request):
 
 def state(step):
     return {p.name: p.asnumpy().tobytes() for p in step.get_parameters()}
+
+
+def test_steps_that_nobody_looks_at_are_arranged_for_watching_once(watched, monkeypatch):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    arranged, asked = compiled.arranged, []
+    monkeypatch.setattr(
+        compiled, "arranged", lambda graph, *rest: asked.append(graph) or arranged(graph, *rest)
+    )
+    try:
+        step, observer = training(), watched(2)
+        for batch in batches():
+            step(*batch)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert [iteration for iteration, _ in observer.runs] == [2]
+    assert len(asked) == len(set(map(id, asked)))
 
 
 def test_a_watched_training_is_the_same_to_the_bit(watched, mode):

@@ -29,6 +29,7 @@ class Compiled:
         "frozen",
         "updates",
         "asked",
+        "is_arranged",
         "__weakref__",
     )
 
@@ -45,6 +46,7 @@ class Compiled:
         self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
         failures.compiled.add(self)
         self.asked = NOTHING  # its own choice of algorithms and passes, see `passes.with_asked`
+        self.is_arranged = False
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         if observers:
@@ -89,7 +91,10 @@ class Compiled:
         return results
 
     def arrange(self) -> None:
-        """Gives the graph a parameter for each tensor that it changes."""
+        """Gives the graph a parameter for each tensor that it changes, once: each run asks."""
+        if self.is_arranged:
+            return
+        self.is_arranged = True
         self.inputs, self.frozen, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
 
     def gives_up_folding(self, error: Exception) -> bool:
