@@ -132,3 +132,12 @@ def test_what_a_cell_may_have_and_is_not_imported_is_named(tmp_path):
     options = table("BidirectionalSequenceRNNOptions", merge_outputs=True)
     model = case("BIDIRECTIONAL_SEQUENCE_RNN", (2, 5, 3), auxiliary, [(2, 5, 8)], options)
     refused(tmp_path, model, "'y0'.*an auxiliary input")
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_state_without_room_is_refused_by_the_name_of_its_node(tmp_path, axes):
+    parts, outputs = [None, (1 << 30,) * axes], [(BATCH, STEPS, HIDDEN)]
+    made = case("UNIDIRECTIONAL_SEQUENCE_LSTM", (BATCH, STEPS, INPUTS), parts, outputs, None)
+    with pytest.raises(ConversionError, match=r"'y0' .*no memory for its state 's1'"):
+        convert(mslite.FmkType.TFLITE, str(made.write(tmp_path / "m.tflite")), str(tmp_path / "m"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.tflite"]

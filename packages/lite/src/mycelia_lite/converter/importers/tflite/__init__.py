@@ -151,7 +151,14 @@ class _Model:
 
     def _value(self, infos: Sequence[TensorInfo], values: dict[int, Any], index: int, call: Call) -> Any:
         if index not in values and infos[index].is_variable:
-            values[index] = call.around.tensor_variable(infos[index])
+            try:
+                values[index] = call.around.tensor_variable(infos[index])
+            except (MemoryError, ValueError):  # or more than numpy counts
+                shape = list(infos[index].table.shape)
+                raise call.fail(
+                    f"there is no memory for its state '{infos[index].name}' of the shape {shape}",
+                    Code.GRAPH_FILE_ERROR,
+                ) from None
         if index not in values:
             constant = self.file.constant(self.file.at(infos, index, "tensor"))
             if constant is None:
