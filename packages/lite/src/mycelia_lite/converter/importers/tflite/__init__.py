@@ -153,7 +153,7 @@ class _Model:
         if index not in values and infos[index].is_variable:
             try:
                 values[index] = call.around.tensor_variable(infos[index])
-            except (MemoryError, ValueError):  # or more than numpy counts
+            except MemoryError:
                 shape = list(infos[index].table.shape)
                 raise call.fail(
                     f"there is no memory for its state '{infos[index].name}' of the shape {shape}",
