@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -32,9 +33,23 @@ def test_set_threads_is_seen_by_threads():
 
 
 @pytest.mark.parametrize("count", [-1, 100000])
-def test_set_threads_refuses_impossible_counts(count):
-    with pytest.raises(ValueError, match="expected 0"):
-        _native.set_threads(count)
+@pytest.mark.parametrize("function", ["set_threads", "limit_threads"])
+def test_impossible_counts_of_threads_are_refused(function, count):
+    with pytest.raises(ValueError, match=f"{function}: expected 0"):
+        getattr(_native, function)(count)
+
+
+def test_a_limit_of_threads_is_the_calling_threads_own():
+    before = _native.limit_threads(1)
+    try:
+        elsewhere = []
+        thread = threading.Thread(target=lambda: elsewhere.append(_native.limit_threads(2)))
+        thread.start()
+        thread.join()
+        assert elsewhere == [0]
+        assert _native.limit_threads(3) == 1
+    finally:
+        assert _native.limit_threads(before) == 3
 
 
 def test_unknown_variant_is_an_import_error_that_names_it():

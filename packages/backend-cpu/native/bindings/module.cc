@@ -17,14 +17,29 @@ PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(table->isa); }
 
 PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(myc_cpu_threads()); }
 
+// A count of threads in `given`, -1 with an error set if it is none.
+int32_t thread_count(PyObject* given, const char* function) {
+  const long n = PyLong_AsLong(given);
+  if (n == -1 && PyErr_Occurred()) return -1;
+  if (n >= 0 && n <= 1024) return static_cast<int32_t>(n);
+  PyErr_Format(PyExc_ValueError, "%s: expected 0 (all cores) or a count up to 1024, got %ld", function, n);
+  return -1;
+}
+
 PyObject* set_threads(PyObject*, PyObject* count) {
-  const long n = PyLong_AsLong(count);
-  if (n == -1 && PyErr_Occurred()) return nullptr;
-  if (n < 0 || n > 1024) {
-    return PyErr_Format(PyExc_ValueError, "set_threads: expected 0 (all cores) or a count up to 1024, got %ld", n);
-  }
-  myc_cpu_set_threads(static_cast<int32_t>(n));
+  const int32_t n = thread_count(count, "set_threads");
+  if (n < 0) return nullptr;
+  myc_cpu_set_threads(n);
   Py_RETURN_NONE;
+}
+
+PyObject* limit_threads(PyObject*, PyObject* count) {
+  static thread_local int32_t limit = 0;
+  const int32_t n = thread_count(count, "limit_threads");
+  if (n < 0) return nullptr;
+  const int32_t before = limit;
+  myc_cpu_use_pool(nullptr, limit = n);
+  return PyLong_FromLong(before);
 }
 
 PyObject* set_deterministic(PyObject*, PyObject* on) {
@@ -64,6 +79,8 @@ PyMethodDef methods[] = {
     {"isa", isa, METH_NOARGS, "Name of the instruction-set variant in use: generic, avx2, avx512 or neon."},
     {"threads", threads, METH_NOARGS, "Number of threads that kernels may use."},
     {"set_threads", set_threads, METH_O, "Set the number of threads that kernels may use; 0 = all cores."},
+    {"limit_threads", limit_threads, METH_O,
+     "Limit the threads that kernels of the calling thread may use, 0 = as set_threads says; the limit before."},
     {"set_deterministic", set_deterministic, METH_O, "Whether results must not depend on the number of threads."},
     {"multiply_adds", multiply_adds, METH_O,
      "Do that many rounds of multiply-adds in registers; the number of operations, for measuring the peak."},

@@ -32,6 +32,12 @@ class CpuBackend(Backend):
 
         _native.set_threads(count)
 
+    def limit_threads(self, count: int) -> int:
+        """Let kernels of the calling thread use up to `count` threads; returns the limit before, 0: none."""
+        from mycelia_backend_cpu import _native
+
+        return _native.limit_threads(count)
+
     def set_deterministic(self, on: bool) -> None:
         """Divide the work of kernels alike for any number of threads."""
         from mycelia_backend_cpu import _native

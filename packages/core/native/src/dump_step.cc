@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
 #include <cstdio>
 #include <string>
 #include <unordered_map>
@@ -20,6 +19,8 @@ namespace {
 constexpr int kNumbers = 11;                 // of tensor_statistics
 constexpr int kFirstFloat = 1, kFloats = 4;  // of these: extremes, mean and norm; the others are counts
 constexpr int kDigest = -1;                  // a column that Python fills
+constexpr size_t kWorthThreads = 16 << 20;   // bytes: about half a millisecond of one core
+constexpr size_t kStampDigits = 16;
 constexpr Py_ssize_t kLongestName = 255;     // bytes that file systems take
 
 // How tensors become files and rows: `settings` of write_step. All references are borrowed.
@@ -64,6 +65,13 @@ std::string text_of(PyObject* str) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(str, &size);
   return data ? std::string(data, static_cast<size_t>(size)) : std::string();
+}
+
+// 16 digits and more of a time, as names and rows have it.
+std::string stamp_text(int64_t stamp) {
+  std::string text = std::to_string(stamp);
+  if (text.size() < kStampDigits) text.insert(0, kStampDigits - text.size(), '0');
+  return text;
 }
 
 // ---- files -----------------------------------------------------------------------------------------------------------------
@@ -176,6 +184,10 @@ bool Step::take_gauges() {
 
 bool Step::prepare(PyObject* groups, PyObject* long_names) {
   if (!take_gauges()) return false;
+  const size_t expected = 4 * static_cast<size_t>(PyList_GET_SIZE(groups));  // tensors, more or less
+  files_.reserve(expected);
+  contents_.reserve(expected);
+  place_of_.reserve(expected);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(groups); ++i)
     if (!take_group(PyList_GET_ITEM(groups, i), long_names)) return false;
   return true;
@@ -206,10 +218,13 @@ bool Step::take_tensors(PyObject* tensors, const char* io, const std::string& st
     if (object == Py_None) continue;
     size_t place;
     if (!find_content(object, &place)) return false;
-    char middle[64];
-    if (form_.raw) std::snprintf(middle, sizeof middle, "_%s_%zd", io, slot);
-    else std::snprintf(middle, sizeof middle, "%016" PRId64 ".%s.%zd", *stamp, io, slot);
-    std::string name = stem + middle + text_of(PyTuple_GET_ITEM(contents_[place].description, 0));
+    const char* const gap = form_.raw ? "_" : ".";
+    std::string name = stem;
+    name.reserve(kLongestName);
+    if (!form_.raw) name += stamp_text(*stamp);
+    name += gap;
+    name += io;
+    name += gap + std::to_string(slot) + text_of(PyTuple_GET_ITEM(contents_[place].description, 0));
     if (name.size() > kLongestName) {
       OwnedRef full(PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
       OwnedRef fit(full ? PyObject_CallOneArg(form_.fitting, full.p) : nullptr);
@@ -284,15 +299,20 @@ bool Step::take_content(PyObject* object, const std::string& type, Content* c) {
   return true;
 }
 
-// All numbers before all files: threads of kernels that wait for work spin, and would do so beside each file.
+// All numbers before all files: threads of kernels that wait for work spin, and would do so beside each file. For little it does not
+// pay to wake them.
 void Step::count() {
+  size_t bytes = 0;
+  for (const Content& c : contents_) bytes += c.bytes;
   for (Content& c : contents_) {
     if (!c.gauge || columns_.empty()) continue;
     myc_tensor row = c.gauge->out[0];
     row.data = c.numbers;
     const myc_tensor* in[1] = {c.value};
     myc_tensor* out[1] = {&row};
-    const myc_call call = {in, out, nullptr, c.gauge->context(), 1, 1};
+    myc_context* const context = c.gauge->context();
+    if (bytes < kWorthThreads) context->threads = 1;
+    const myc_call call = {in, out, nullptr, context, 1, 1};
     c.is_counted = c.gauge->fn(&call) == MYC_OK;
   }
 }
@@ -334,8 +354,12 @@ bool Step::count_rest() {
 
 void put_number(double number, bool is_count, std::string* out) {
   char text[40];
-  if (is_count) std::snprintf(text, sizeof text, ",%lld", static_cast<long long>(number));
-  else if (number != number) std::snprintf(text, sizeof text, ",nan");  // C libraries show the sign of some
+  if (is_count) {
+    *out += ',';
+    *out += std::to_string(static_cast<long long>(number));
+    return;
+  }
+  if (number != number) std::snprintf(text, sizeof text, ",nan");  // C libraries show the sign of some
   else std::snprintf(text, sizeof text, ",%.9g", number);
   *out += text;
 }
@@ -359,9 +383,9 @@ PyObject* Step::rows() const {
       tail[i] += "\n";
     }
     for (const File& file : files_) {
-      char middle[64];
-      std::snprintf(middle, sizeof middle, ",%016" PRId64 ",%s,%zd", file.stamp, file.io, file.slot);
-      found += text_of(file.head) + middle + tail[file.content];
+      found += text_of(file.head);
+      found += ',' + stamp_text(file.stamp) + ',' + file.io + ',' + std::to_string(file.slot);
+      found += tail[file.content];
     }
     if (PyErr_Occurred()) return nullptr;
   }

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.engine import observing
+from mycelia.engine.backends import registry
 from mycelia.engine.base.origins import Origin, origin
 from mycelia.engine.compile import compiled
 
@@ -111,6 +113,39 @@ def test_steps_that_nobody_looks_at_are_arranged_for_watching_once(watched, monk
         ms.set_context(mode=ms.PYNATIVE_MODE)
     assert [iteration for iteration, _ in observer.runs] == [2]
     assert len(asked) == len(set(map(id, asked)))
+
+
+class Wide(nn.Cell):
+    def construct(self, x):
+        return ops.matmul(ops.relu(x), x).sum()
+
+
+@pytest.mark.parametrize("limit", [0, 3])
+@pytest.mark.parametrize("fails", [False, True])
+def test_small_operators_that_are_watched_wake_no_other_threads(watched, monkeypatch, limit, fails):
+    limits = [limit]  # 0: none
+
+    def limit_threads(self, count):
+        limits.append(count)
+        return limits[-2]
+
+    monkeypatch.setattr(type(registry.host().backend), "limit_threads", limit_threads)
+    observer, found = watched(), {}
+
+    def seen(run, operator, inputs, outputs):
+        found[operator.type] = limits[-1]
+        if fails and operator.type == "MatMul":
+            raise RuntimeError("enough")
+
+    observer.seen = seen
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        with pytest.raises(RuntimeError, match="enough") if fails else nullcontext():
+            Wide()(Tensor(np.ones((512, 512), np.float32)))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert found == {"ReLU": 1, "MatMul": limit} | ({} if fails else {"SumExt": 1})
+    assert limits[-1] == limit
 
 
 def test_a_watched_training_is_the_same_to_the_bit(watched, mode):

@@ -121,15 +121,14 @@ def header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     return buffer.getvalue()
 
 
-def make_folder(path: str) -> None:
-    """What `os.makedirs` does; a folder that is there costs one question.  Errors: OSError."""
-    if not os.path.isdir(path):
-        os.makedirs(path, exist_ok=True)
-
-
 def append(path: str, text: str) -> None:
-    """`text` at the end of a file, by one call of the system.  Errors: OSError."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    """`text` at the end of a file, by one call of the system; its folder is made.  Errors: OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    try:
+        file = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = os.open(path, flags, 0o666)
     try:
         _write_all(file, text.encode())
     finally:

@@ -77,9 +77,8 @@ def write_order(root: str, number: int, names: list[str]) -> None:
 
 def note_run(root: str, number: int, iteration: int) -> None:
     """A line for a dumped run of a graph in ``ms_global_execution_order_graph_N.csv``."""
-    folder = os.path.join(root, "execution_order")
-    files.make_folder(folder)
-    files.append(os.path.join(folder, f"ms_global_execution_order_graph_{number}.csv"), f"{iteration}\n")
+    name = f"ms_global_execution_order_graph_{number}.csv"
+    files.append(os.path.join(root, "execution_order", name), f"{iteration}\n")
 
 
 def constants(graph: Graph) -> list[Tensor]:

@@ -32,6 +32,7 @@ class StepFolder:
         self.path, self.tensors = path, tensors
         parent, name = os.path.split(path)
         self.hidden = os.path.join(parent, f".{name}.{files.CLOCK.stamp()}.tmp")
+        self.is_made = False
         self.waiting: list[Group] = []
         self.places: set[int] = set()  # addresses of what waits
         self.size = 0  # bytes that wait
@@ -56,7 +57,7 @@ class StepFolder:
         self.places.clear()
         if not waiting:
             return
-        files.make_folder(self.hidden)
+        self._make_hidden()
         folder = os.open(self.hidden, os.O_RDONLY) if self.tensors.has_files else -1
         try:
             self.rows.append(self.tensors.write(folder, waiting, self.long_names))
@@ -64,12 +65,20 @@ class StepFolder:
             if folder >= 0:
                 os.close(folder)
 
+    def _make_hidden(self) -> None:
+        if not self.is_made:
+            try:
+                os.mkdir(self.hidden)
+            except FileNotFoundError:  # the first step, or somebody took the folder away
+                os.makedirs(self.hidden)
+            self.is_made = True
+
     def add_text(self, name: str, parts: list[bytes]) -> None:
         """A file that is no tensor's."""
         short = files.fitting(name)
         if short != name:
             self.long_names.append((short, name))
-        files.make_folder(self.hidden)
+        self._make_hidden()
         files.write_new(os.path.join(self.hidden, short), parts)
 
     def publish(self) -> None:

@@ -58,7 +58,6 @@ class Writer:
             number = f"iteration_{number}"
         else:
             parent = os.path.join(self.root, net, str(step.of.number))
-        files.make_folder(parent)
         step.folder = StepFolder(os.path.join(parent, number), self.tensors)
         return step.folder
 

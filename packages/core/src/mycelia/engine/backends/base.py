@@ -328,6 +328,12 @@ class Backend:
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` host threads (0: the backend's choice)."""
 
+    def limit_threads(self, count: int) -> int:
+        """Let kernels that the calling thread runs use up to `count` host threads (0: as `set_threads` says);
+        returns the limit before.
+        """
+        return 0
+
     def set_deterministic(self, on: bool) -> None:
         """Let results depend on nothing but the inputs, not on the number of threads either. A backend whose
         results are such anyway has nothing to do."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mycelia.engine import dispatch
+from mycelia.engine.backends import registry
 from mycelia.engine.ir import interpret
 from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.observing.calls import observed_call
@@ -19,13 +20,20 @@ from mycelia.engine.observing.observers import (
     RESULTS,
     VALUES,
     Observer,
+    Operator,
     Run,
+    Watched,
     iteration,
     next_iteration,
     observers,
     watched,
 )
+from mycelia.engine.ops.cost import Cost, cost
 from mycelia.engine.tensors.tensor import Tensor
+
+#: What one core does in less than half a millisecond. Between watched operators is so much Python that
+#: workers fall asleep: to wake them for less costs more than they help.
+_SMALL = Cost(1 << 24, 1 << 22)
 
 
 class _Inside(threading.local):
@@ -80,6 +88,7 @@ def run_watched(
     finally:
         _inside.depth -= 1
         interpret.followed.run = outer
+        follower.end()
         dispatch.pop_interceptor(mode)
         for observer in watching:
             observer.end(run, error)
@@ -100,19 +109,57 @@ def execute(op: Any, inputs: tuple, attrs: tuple) -> Any:
     return op._execute(inputs, attrs)
 
 
+class _Call(NamedTuple):
+    """What running a node takes that is the same each time. `threads`: the most that it may use, 0 all."""
+
+    operator: Operator
+    attrs: tuple
+    threads: int
+
+
+def _calls(of: Watched) -> dict[Node, _Call]:
+    """Of the nodes that observers are told of."""
+    assert of.graph is not None
+    found = of.graph.cache.get("watched calls")
+    if found is None:
+        found = of.graph.cache["watched calls"] = {
+            node: _Call(
+                operator, tuple([node.attrs[a.name] for a in node.op.definition.attrs]), _threads(node)
+            )
+            for node, operator in of.operators.items()
+        }
+    return found
+
+
+def _threads(node: Node) -> int:
+    types = ([None if v is None else v.type for v in node.inputs], [v.type for v in node.outputs])
+    price = cost(node.op.definition, *map(tuple, types), node.attrs)
+    return int(price is not None and price.flops < _SMALL.flops and price.bytes < _SMALL.bytes)
+
+
 class _Follower:
     """Runs the nodes of the graph, those of its branches and loops among them, while observers look."""
 
     def __init__(self, run: Run, watching: Sequence[Observer]) -> None:
-        self.run, self.watching = run, watching
+        self.run, self.watching, self.calls = run, watching, _calls(run.of)
+        self.backend, self.threads = registry.host().backend, 1
+        self.before = self.backend.limit_threads(self.threads)
 
     def run_node(self, node: Node, flat: list[Any]) -> Sequence[Any]:
-        op, operator = node.op, self.run.of.operators.get(node)
-        if operator is None or node.regions or not dispatch.is_innermost(execute):
+        op, call = node.op, self.calls.get(node)
+        if call is None or not dispatch.is_innermost(execute):
             return interpret.apply(op, flat, node.attrs)
+        operator, attrs, threads = call
+        threads = threads or self.before
+        if threads != self.threads:
+            self.threads = threads
+            self.backend.limit_threads(threads)
         inputs = tuple(interpret.arguments_of(op, flat))
-        attrs = tuple([node.attrs[a.name] for a in op.definition.attrs])
         result = observed_call(
             self.watching, self.run, operator, op, inputs, lambda: op._execute(inputs, attrs)
         )
         return interpret.results_of(op, inputs, result)
+
+    def end(self) -> None:
+        """Threads are as they were before the run."""
+        self.backend.limit_threads(self.before)
