@@ -321,6 +321,25 @@ def test_a_full_disk_ends_the_dump_with_one_warning(tmp_path, caplog):
     assert np.load(found[-2]) == pytest.approx(np.exp(X[0]), rel=1e-6)
 
 
+@pytest.mark.parametrize("layout, steps", [("npy", "rank_0/Net/*"), ("bin", "Net/device_0")])
+@pytest.mark.parametrize("takes_it", [True, False], ids=["ext4", "without attributes"])
+def test_a_file_system_may_place_each_step_by_itself(tmp_path, monkeypatch, layout, steps, takes_it):
+    fcntl, asked, top = pytest.importorskip("fcntl"), [], 0x20000
+
+    def ioctl(file, request, flags):
+        asked.append((os.fstat(file).st_ino, request, flags[0]))
+        if not takes_it:
+            raise OSError(errno.ENOTTY, "no such attributes")
+        flags[0] |= 0x80000  # another one, which stays
+
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    dumped(tmp_path, steps=2, layout=layout)
+    (parent,) = (p for p in tmp_path.glob(steps) if p.is_dir())
+    assert len([p for p in parent.iterdir() if p.name != "constants"]) == 2
+    there = [(request, flags) for folder, request, flags in asked if folder == parent.stat().st_ino]
+    assert there == [(0x80086601, 0), (0x40086602, 0x80000 | top)][: 1 + takes_it]
+
+
 def test_values_that_are_the_same_memory_are_one_file(tmp_path):
     found = dumped(tmp_path, saved_data="full")
     files_of = {(p.stat().st_ino, np.load(p).tobytes()) for p in found}

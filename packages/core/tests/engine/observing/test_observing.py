@@ -115,6 +115,22 @@ def test_steps_that_nobody_looks_at_are_arranged_for_watching_once(watched, monk
     assert len(asked) == len(set(map(id, asked)))
 
 
+def test_a_step_that_all_observers_let_pass_is_asked_nothing_and_counted(watched):
+    ms.set_context(mode=ms.GRAPH_MODE)
+    first, second, asked = watched(), watched(), []
+    first.passes = lambda number: number < 2
+    first.wants = lambda run: asked.append(run.iteration) or observing.VALUES
+    second.passes = lambda number: number != 1
+    try:
+        step = training()
+        for batch in batches():
+            step(*batch)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert asked == [1, 2, 3] == [iteration for iteration, _ in first.runs]
+    assert observing.iteration() == 4
+
+
 class Wide(nn.Cell):
     def construct(self, x):
         return ops.matmul(ops.relu(x), x).sum()

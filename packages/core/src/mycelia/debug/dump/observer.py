@@ -51,13 +51,14 @@ class DumpObserver(Observer):
 
     # ---- what is wanted
 
+    def passes(self, number: int) -> bool:
+        return not self.asked or not self.config.has_iteration(number + self.config.initial_iteration)
+
     def wants(self, run: Run) -> int:
         found, writer = self.config, self.writer
         if writer.is_broken or (found.ranks is not None and writer.rank not in found.ranks):
             return NOTHING
-        if not self.asked or not found.has_iteration(self.number(run)):
-            return NOTHING
-        return VALUES
+        return NOTHING if self.passes(run.iteration) else VALUES
 
     def number(self, run: Run) -> int:
         return run.iteration + self.config.initial_iteration

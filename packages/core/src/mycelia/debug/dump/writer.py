@@ -28,6 +28,7 @@ class Writer:
         self.rank = config.get("rank")
         self.root = os.path.join(found.path, f"rank_{self.rank}")
         self.is_broken = False
+        self.parents: set[str] = set()  # folders of steps
         self.known_graphs: set[int] = set()
 
     def guarded(self, write: Callable[..., None], *args: Any) -> None:
@@ -58,6 +59,9 @@ class Writer:
             number = f"iteration_{number}"
         else:
             parent = os.path.join(self.root, net, str(step.of.number))
+        if parent not in self.parents:
+            files.make_apart(parent)
+            self.parents.add(parent)
         step.folder = StepFolder(os.path.join(parent, number), self.tensors)
         return step.folder
 

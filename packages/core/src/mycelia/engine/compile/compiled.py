@@ -49,7 +49,7 @@ class Compiled:
         self.is_arranged = False
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        if observers:
+        if observers and not graphs.is_passed():
             return self.run_watched(tensors)
         return self.run(tensors)
 

@@ -54,6 +54,16 @@ def asks(graph: Graph, given: list[Tensor], inputs: list[Tensor]) -> tuple[Run, 
     return run, wanted
 
 
+def is_passed() -> bool:
+    """Whether all observers say so of the coming run, which is counted then."""
+    number = iteration()
+    for observer in observers:
+        if not observer.passes(number):
+            return False
+    pass_by()
+    return True
+
+
 def pass_by() -> None:
     """Count a run that nobody looks at."""
     if not _inside.depth:

@@ -136,6 +136,12 @@ class Run:
 class Observer:
     """Base of those who watch; each method may be left as it is. What one raises ends the run."""
 
+    def passes(self, number: int) -> bool:
+        """Whether nothing is wanted of any run of a compiled function in iteration `number`; `wants` is not
+        asked then. Steps between those that are looked at ask nothing else.
+        """
+        return False
+
     def wants(self, run: Run) -> int:
         """`VALUES` to be told of this run's operators, `RESULTS` to be told what a compiled function gave,
         which then runs as it is compiled, else `NOTHING`.
