@@ -117,6 +117,41 @@ def test_statistics_are_summed_up(folder, tmp_path):
     assert lines["Default_Log-op0:output:0"]["total_iterations"] == "2"
 
 
+@pytest.mark.parametrize("where", ["device", "host"])
+def test_what_a_table_does_not_count_is_seen_by_its_extremes(tmp_path, where):
+    """Counts are no statistics of a device; without them nothing but extremes tells of NaN."""
+    e2e = {"enable": True, "stat_calc_mode": where}
+    common = {"path": str(tmp_path), "saved_data": "statistic", "statistic_category": ["max", "min"]}
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        with debug.dump({"common_dump_settings": common, "e2e_dump_settings": e2e}):
+            ms.jit(lambda x, y, z: (ops.exp(x), ops.abs(y), ops.neg(z)))(
+                Tensor([np.nan, np.nan]), Tensor([1.0, -np.inf]), Tensor([1.0, 2.0])
+            )
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    dump = debug.DumpAnalyzer(tmp_path)
+    path = dump.summary_statistics(dump.select_tensor_statistics(), out_path=tmp_path)
+    with path.open() as file:
+        lines = {(line["op_type"], line["tensor_name"].split(":")[1]): line for line in csv.DictReader(file)}
+    columns = ("nan_number", "inf_number", "none_overflow_number")
+    found = {key: tuple(int(line[c]) for c in columns) for key, line in lines.items()}
+    assert found["Exp", "output"] == (1, 0, 0)
+    assert found["Neg", "output"] == (0, 0, 1)
+    # The host's extremes are of finite elements: that there are others is not known.
+    assert found["Abs", "output"] == ((0, 1, 0) if where == "device" else (0, 0, 1))
+
+
+@pytest.mark.parametrize(
+    "limit, kind",
+    [("2048", TypeError), (True, TypeError), (2047, ValueError), (-1, ValueError), (2**31, ValueError)],
+)
+def test_the_limit_of_memory_is_an_int_in_range(folder, limit, kind):
+    assert debug.DumpAnalyzer(folder, mem_limit=2048).get_ranks() == [0]
+    with pytest.raises(kind, match="mem_limit must be"):
+        debug.DumpAnalyzer(folder, mem_limit=limit)
+
+
 def test_numbers_may_be_one_or_several_and_must_be_there(folder):
     dump = debug.DumpAnalyzer(folder)
     (tensor,) = dump.select_tensors("Log-op0", iterations=1, ranks=0, slots=0)

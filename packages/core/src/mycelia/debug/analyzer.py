@@ -153,14 +153,26 @@ class WatchpointHit:
         return f"The setting for watchpoint is {bounds}. The actual value of the tensor is {actual}."
 
 
+def _check_limit(given: Any) -> None:
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise errors.type_error("DumpAnalyzer", f"mem_limit must be an int or None, but got {given!r}")
+    if given and not 2048 <= given < 2**31:
+        raise errors.value_error(
+            "DumpAnalyzer", f"mem_limit must be from 2048 to {2**31 - 1}, but got {given}"
+        )
+
+
 class DumpAnalyzer:
     """A dump on disk. `dump_dir`: the folder `path` of its configuration, or a ``rank_N`` in it.
 
-    `mem_limit`, in MB, is taken for compatibility: tensors are read one at a time.
-    Errors: ValueError if no dump lies there.
+    `mem_limit`, in MB, from 2048 on: what MindInsight keeps of tensors while it checks. It changes nothing
+    here, since tensors are read one at a time.
+    Errors: ValueError if no dump lies there, or for another `mem_limit`; TypeError if that is no int.
     """
 
     def __init__(self, dump_dir: str | os.PathLike, mem_limit: int | None = None) -> None:
+        if mem_limit is not None:
+            _check_limit(mem_limit)
         self.dump = Dump(dump_dir)
         self.mem_limit = mem_limit
 

@@ -136,11 +136,22 @@ def test_print(mode, lines, capsys):
     assert capsys.readouterr().out == lines
 
 
-def test_assert_shows_the_data(capsys):
+@pytest.mark.parametrize(
+    "summarize, values, shown",
+    [
+        (2, [1.5, 2.0, 3.0], "1.5 2"),
+        (3, [[1, 123456789], [-4, 5]], "1 123456789 -4"),
+        (20, [1e-9, 123456789.0, -0.0, np.nan, np.inf, 0.1], "1e-09 1.23457e+08 -0 nan inf 0.1"),
+        (3, [True, False, True, False], "1 0 1"),
+        (-1, np.arange(30), " ".join(map(str, range(30)))),
+        (3, np.float16([0.1, 2]), "0.0999756 2"),
+    ],
+)
+def test_assert_shows_the_first_numbers_as_mindspore_does(capsys, summarize, values, shown):
     ops.Assert()(Tensor(True), [data(2)])
     with pytest.raises(RuntimeError, match="assert failed"):
-        ops.Assert(summarize=2)(Tensor(False), [Tensor([1.5, 2.0, 3.0])])
-    assert "input data: [1.5 2 ...]" in capsys.readouterr().out
+        ops.Assert(summarize=summarize)(Tensor(False), [Tensor(np.asarray(values))])
+    assert capsys.readouterr().out == f"For 'Assert' condition is false.\ninput data: [{shown}]\n"
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -90,15 +90,24 @@ def _infinite(array: np.ndarray, sign: int) -> int:
 
 
 def _of_row(row: dict[str, str]) -> Statistics:
+    """A count that the row has not is 0, or 1 if other columns say that there is such an element: a device's
+    extremes are of all elements, the host's are NaN where no element is finite.
+    """
+
     def number(column: str) -> float:
         return float(row.get(column) or math.nan)
 
-    def count(column: str) -> int:
-        return int(float(row.get(column) or 0))
+    def count(column: str, is_any: bool = False) -> int:
+        return int(float(row.get(column) or is_any))
 
+    high, low = number("Max Value"), number("Min Value")
+    infinite = count("Negative Inf Count", low == -math.inf), count("Positive Inf Count", high == math.inf)
+    is_any = (
+        bool(row.get("Max Value")) and math.isnan(high) and not any(infinite) and row.get("Data Size") != "0"
+    )
     return Statistics(
-        count("Count"), number("Max Value"), number("Min Value"), number("Avg Value"), number("L2Norm Value"),
-        count("NaN Count"), count("Negative Inf Count"), count("Positive Inf Count"), count("Zero Count"),
+        count("Count"), high, low, number("Avg Value"), number("L2Norm Value"),
+        count("NaN Count", is_any), *infinite, count("Zero Count"),
         count("Negative Zero Count"), count("Positive Zero Count"),
     )  # fmt: skip
 

@@ -137,8 +137,8 @@ def _assert_true(inputs: "tensors", *, summarize: "int" = 3):
         lines = ["For 'Assert' condition is false."]
         for data in inputs[1:]:
             shown = data.reshape(-1)[: data.size if summarize < 0 else summarize]
-            more = "" if len(shown) == data.size else " ..."
-            lines.append(f"input data: [{' '.join(f'{v:g}' for v in shown.tolist())}{more}]")
+            form = "d" if data.dtype.kind in "biu" else "g"
+            lines.append(f"input data: [{' '.join(format(v, form) for v in shown.tolist())}]")
         builtins.print("\n".join(lines), flush=True)
         raise RuntimeError("assert failed")
     return np.zeros(1, np.int32)
