@@ -173,3 +173,8 @@ def test_bits_of_constants_and_flags(tmp_path):
 def test_bits_that_do_not_fit_are_refused(tmp_path, dtype, to, reason):
     with pytest.raises(ConversionError, match=reason):
         answers(tmp_path, "BitCast", [np.zeros(4, dtype)], opset=26, to=to)
+
+
+def test_the_sign_of_no_number_is_none(tmp_path):
+    x = np.array([np.nan, -2, 0, np.inf], np.float32)
+    np.testing.assert_array_equal(answers(tmp_path, "Sign", [x])[0], np.sign(x))

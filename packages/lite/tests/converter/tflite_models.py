@@ -58,8 +58,11 @@ class Builder:
         array = np.asarray(array)
         return self.tensor(name, array.dtype.name, array.shape, array.tobytes(), quantization)
 
-    def add(self, kind, inputs, outputs, options=None, custom=b"", version=1, second=None):
-        """An operator; inputs and outputs are names, None is left out. `second`: options of newer kinds."""
+    def add(self, kind, inputs, outputs, options=None, custom=b"", version=1, second=None, between=()):
+        """An operator; inputs and outputs are names, None is left out.
+
+        `second`: options of newer kinds; `between`: names of intermediate tensors.
+        """
         number = TFL3.enums["BuiltinOperator"]["CUSTOM" if kind.startswith("CUSTOM.") else kind]
         code = table(
             "OperatorCode",
@@ -76,6 +79,7 @@ class Builder:
         made.outputs = [self.names[n] for n in outputs]
         if options is not None:
             made.builtin_options = options
+        made.intermediates = [self.names[n] for n in between]
         if second is not None:
             made.builtin_options_2 = second
         made.custom_options = custom

@@ -27,12 +27,18 @@ _truncate_div = find("truncate_div")
 
 for _name, _op in {
     "Abs": ops.abs, "Neg": ops.neg, "Sqrt": ops.sqrt, "Exp": ops.exp, "Log": ops.log, "Erf": ops.erf,
-    "Sign": ops.sign, "Floor": ops.floor, "Ceil": ops.ceil, "Round": ops.round, "Reciprocal": ops.reciprocal,
+    "Floor": ops.floor, "Ceil": ops.ceil, "Round": ops.round, "Reciprocal": ops.reciprocal,
     "Sin": ops.sin, "Cos": ops.cos, "Tan": ops.tan, "Asin": ops.asin, "Acos": ops.acos, "Atan": ops.atan,
     "Sinh": ops.sinh, "Cosh": ops.cosh, "Asinh": ops.asinh, "Acosh": ops.acosh, "Atanh": ops.atanh,
     "Not": ops.logical_not, "IsNaN": ops.isnan, "BitwiseNot": ops.bitwise_not, "Det": ops.det,
 }.items():  # fmt: skip
     plain(_name, _op)
+
+
+@operator("Sign")
+def _sign(call, x):
+    """NaN stays NaN."""
+    return ops.where(ops.isnan(x), x, ops.sign(x)) if x.dtype.is_floating else ops.sign(x)
 
 
 def _aligned(call: Call, a: Any, b: Any) -> Any:

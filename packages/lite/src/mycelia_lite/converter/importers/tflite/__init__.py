@@ -206,7 +206,7 @@ class _Model:
         """Adds the results of a graph's operators, which stand in order, to `values`."""
         trace = around.trace
         for operator in graph.operators:
-            for index in (*operator.inputs, *operator.outputs):
+            for index in (*operator.inputs, *operator.outputs, *operator.intermediates):
                 if index != -1:
                     self.file.at(infos, index, "tensor")
             call = Call(
@@ -221,6 +221,7 @@ class _Model:
             if twice or operator.large_custom_options_size:
                 raise call.fail("options of a kind that is not imported", Code.INVALID_OP_ATTR)
             call.around = around
+            call.intermediates = [infos[i] for i in operator.intermediates if i != -1]
             inputs = [None if i == -1 else self._value(infos, values, i, call) for i in operator.inputs]
             imported = self.nodes.call if call.kind in graphs.CALLS else self.nodes.run
             results = imported(trace, call, inputs, len(operator.outputs), partial(_results, call, inputs))

@@ -60,10 +60,11 @@ class Surroundings:
         return Surroundings(self.run, self.trace, self.variables, self.entered, starts=True)
 
     def tensor_variable(self, info: TensorInfo) -> Variable:
-        """A tensor that keeps its value from run to run; zeros at first."""
+        """A tensor that keeps its value from run to run; at first what stands for zeros."""
         key = f"tensor {id(info.table)}"
         if key not in self.variables:
-            self.variables[key] = Variable(info.name, np.zeros(info.table.shape, info.dtype.np))
+            zero = info.quantization.zero[0] if info.kind == "INT8" and info.quantization is not None else 0
+            self.variables[key] = Variable(info.name, np.full(info.table.shape, zero, info.dtype.np))
         return self.variables[key]
 
     def variable_results(self) -> tuple[list[np.ndarray], list[Any]]:

@@ -31,7 +31,9 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
     """The results of an operator on numbers, of which those of quantized tensors are integers."""
     tensors = [*call.inputs[: len(inputs)], *call.outputs]
     call.scales = [
-        i.quantization.scale for i, v in zip(call.inputs, inputs) if is_quantized(i) and known(v) is not None
+        i.quantization.scale
+        for i, v in zip(call.inputs, inputs)
+        if is_quantized(i) and not i.is_variable and known(v) is not None
     ]
     if entry.raw or not any(is_quantized(t) for t in tensors):
         return entry.function(call, *inputs)
@@ -41,11 +43,7 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
         data, weight = (2, 1) if call.kind == "TRANSPOSE_CONV" else (0, 1)
         if is_quantized(call.inputs[data]):
             return _product(call, entry, list(inputs), data, weight)
-    given = [
-        dequantized(v, i.quantization) if v is not None and is_quantized(i) else v
-        for v, i in zip(inputs, call.inputs)
-    ]
-    results = entry.function(call, *given)
+    results = entry.function(call, *numbers(call, inputs))
     results = results if isinstance(results, (tuple, list)) else (results,)
     return tuple(quantized(call, r, o) if is_quantized(o) else r for r, o in zip(results, call.outputs))
 
@@ -63,6 +61,14 @@ def _one_scale(tensors: Sequence[TensorInfo | None]) -> bool:
 
 
 # ---- numbers and integers
+
+
+def numbers(call: Call, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs of a node, those that are integers with scales as what they stand for."""
+    return [
+        dequantized(v, i.quantization) if v is not None and is_quantized(i) else v
+        for v, i in zip(inputs, call.inputs)
+    ]
 
 
 def dequantized(x: Any, how: Quantization) -> Any:

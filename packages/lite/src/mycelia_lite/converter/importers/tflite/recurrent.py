@@ -11,9 +11,10 @@ from typing import Any
 from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.importers.onnx.calls import is_number, shape_of
+from mycelia_lite.converter.importers.tflite import integer_lstm
 from mycelia_lite.converter.importers.tflite.calls import Call, operator, relu
 from mycelia_lite.converter.importers.tflite.graphs import assign, value_of
-from mycelia_lite.converter.importers.tflite.quantized import is_quantized
+from mycelia_lite.converter.importers.tflite.quantized import is_quantized, numbers
 
 _lstm_layer, _rnn_layer = find("lstm_layer"), find("rnn_layer")
 _ACTIVATIONS = {"NONE": lambda x: x, "RELU": relu, "RELU6": ops.relu6, "TANH": ops.tanh}
@@ -31,7 +32,7 @@ def _options(call: Call, table: str) -> tuple[str, Callable]:
     return name, _ACTIVATIONS[name]
 
 
-def _steps(call: Call, x: Any, states: Sequence[Any], step: Callable) -> tuple[Any, list[Any]]:
+def written_out(call: Call, x: Any, states: Sequence[Any], step: Callable) -> tuple[Any, list[Any]]:
     """``step(x_t, states) -> (output, states)`` along the first axis: all outputs, the last states."""
     count = shape_of(x)[0]
     if not is_number(count):
@@ -70,7 +71,7 @@ def _rnn(call: Call, x: Any, weights: Sequence[Any], state: Any, activation: tup
             h = function(x_t + ops.dense(states[0], r, None))
             return h, [h]
 
-        y, (last,) = _steps(call, ops.dense(x, w, b), [h], step)
+        y, (last,) = written_out(call, ops.dense(x, w, b), [h], step)
     assign(call, state, last)
     return y
 
@@ -152,7 +153,7 @@ class _Lstm:
             joined = (ops.concat(tuple(v)) for v in (self.w, self.r, self.bias))
             y, h, c = _lstm_layer(x, h, c, *joined, None)[:3]
         else:
-            y, (h, c) = _steps(self.call, x, [h, c], self._step)
+            y, (h, c) = written_out(self.call, x, [h, c], self._step)
         assign(self.call, output, h)
         assign(self.call, cell, c)
         return y
@@ -199,12 +200,17 @@ def _lstm_of_one(call, x, *inputs):
     return layer.run(ops.expand_dims(x, 0), *inputs[17:19])[0]
 
 
-@operator("UNIDIRECTIONAL_SEQUENCE_LSTM")
-def _sequence_lstm(call, x, *inputs):
+@operator("UNIDIRECTIONAL_SEQUENCE_LSTM", raw=True)
+def _sequence_lstm(call, *inputs):
     table = "UnidirectionalSequenceLSTMOptions"
     if call.get(table, "diagonal_recurrent_tensors"):
         raise call.option("diagonal_recurrent_tensors", True, "is not imported")
-    time_major, inputs = call.get(table, "time_major"), _padded(inputs, 23)
+    time_major = call.get(table, "time_major")
+    if is_quantized(call.inputs[0]):
+        x = _sequence(call, inputs[0], time_major)
+        return _back(integer_lstm.run(call, table, x, _padded(inputs[1:], 23)), time_major)
+    x, *inputs = numbers(call, inputs)
+    inputs = _padded(inputs, 23)
     layer = _Lstm(call, table, inputs[:17], inputs[19:23])
     return _back(layer.run(_sequence(call, x, time_major), *inputs[17:19]), time_major)
 
