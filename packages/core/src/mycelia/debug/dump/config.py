@@ -90,7 +90,8 @@ class DumpConfig:
     when one is hit. `signal`: a step is dumped after each such signal, and no other. `sample_num`: of larger
     tensors the first so many elements, 0 all. `device_statistics`: computed by the device, in float32 with
     "high", in the tensor's own type with "low"; "" by the host. `naming`: the version of MindSpore by whose
-    rule operators and files are called. `file_format`: of asynchronous dumps.
+    rule operators and files are called. `file_format`: of asynchronous dumps. `keeps_layouts`: tensors are
+    written as they lie in the device, by the name of its layout.
     """
 
     path: str
@@ -121,6 +122,7 @@ class DumpConfig:
     device_statistics: str = ""
     naming: str = "2.10"
     file_format: str = "bin"
+    keeps_layouts: bool = False
 
     def has_iteration(self, number: int) -> bool:
         if self.iterations is None:
@@ -178,7 +180,6 @@ def parse(content: Any, text: str = "") -> DumpConfig:
             "dump_config",
             "one of 'e2e_dump_settings' and 'async_dump_settings' must have 'enable': true, but none has",
         )
-    _flag(e2e, "trans_flag", True, "e2e_dump_settings.trans_flag")
     found = _common(common, text if text and "net_name" in common and "input_output" in common else "")
     if not found.text:  # MindInsight opens no dump that leaves these out
         said = {**common, "net_name": found.net_name, "input_output": found.input_output}
@@ -220,6 +221,7 @@ def _synchronous(found: DumpConfig, e2e: Mapping) -> DumpConfig:
         )
     return _replace(
         found,
+        keeps_layouts=not _flag(e2e, "trans_flag", True, f"{where}trans_flag"),
         save_kernel_args=_flag(e2e, "save_kernel_args", False, f"{where}save_kernel_args"),
         sample_num=number if sampled else 0,
         device_statistics=precision if device else "",

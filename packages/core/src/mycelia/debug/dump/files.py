@@ -26,6 +26,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+PLAIN = "DefaultFormat"  # the layout of tensors as the network has them
 MAPPING = "mapping.csv"  # short names of files, and their full ones
 _LONGEST = 255  # bytes of a name that file systems take
 
@@ -74,12 +75,12 @@ def stem(kind: str, full_name: str) -> str:
     return f"{kind}.{op_name(full_name)}.0.0."
 
 
-def ending(dtype: str, layout: str = "DefaultFormat") -> str:
+def ending(dtype: str, layout: str = PLAIN) -> str:
     return f".{layout}.{dtype}.npy"
 
 
 def file_name(
-    kind: str, full_name: str, stamp: str, io: str, slot: int, dtype: str, layout: str = "DefaultFormat"
+    kind: str, full_name: str, stamp: str, io: str, slot: int, dtype: str, layout: str = PLAIN
 ) -> str:
     """``{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}.{dtype}.npy``"""
     return f"{stem(kind, full_name)}{stamp}.{io}.{slot}{ending(dtype, layout)}"
@@ -97,7 +98,9 @@ def short_stem(kind: str, full_name: str) -> str:
     return f"{kind}.{short_op_name(full_name)}.0.0."
 
 
-SHORT_ENDING = ".DefaultFormat.npy"
+def short_ending(layout: str) -> str:
+    """What they end in."""
+    return f".{layout}.npy"
 
 
 def old_stem(full_name: str) -> str:
@@ -107,9 +110,9 @@ def old_stem(full_name: str) -> str:
     return full_name.replace("/", "--")
 
 
-def old_ending(shape: Iterable[int], dtype: str) -> str:
+def old_ending(shape: Iterable[int], dtype: str, layout: str) -> str:
     """What they end in, from ``_shape`` on."""
-    return f"_shape_{'_'.join(map(str, shape))}_{dtype}_DefaultFormat.bin"
+    return f"_shape_{'_'.join(map(str, shape))}_{dtype}_{layout}.bin"
 
 
 def fitting(name: str) -> str:

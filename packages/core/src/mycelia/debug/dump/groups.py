@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from mycelia.debug.dump import files
 from mycelia.debug.dump.step_folder import StepFolder
 from mycelia.debug.messages.graphs import Call
 from mycelia.engine.observing import Operator
@@ -29,7 +30,7 @@ class Group(NamedTuple):
     """What is written of one operator, or one argument: tensors at their slots, None for what is not.
 
     `stamp`: of the first tensor, the next ones follow one by one; `call`: the whole call, of an eager
-    operator. Native code reads these by position.
+    operator; `layout`: of the device, in which all tensors lie. Native code reads these by position.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Group(NamedTuple):
     inputs: Sequence[Tensor | None]
     outputs: Sequence[Tensor | None]
     call: Call | None = None
+    layout: str = files.PLAIN
 
     @property
     def tensors(self) -> list[Tensor]:

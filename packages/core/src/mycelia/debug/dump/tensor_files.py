@@ -7,7 +7,9 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -42,13 +44,15 @@ class TensorFiles:
         columns = found.columns if self.has_rows else []
         self.header = _line([*_HEAD, *columns])
         self.digested = tuple(column for column in columns if column in _DIGESTS)
-        self.described: dict[bytes, tuple[str, str, bytes]] = {}
-        self.settings = (
+        self.described: dict[str, dict[bytes, tuple[str, str, bytes]]] = {}  # by layout
+        self.head = (
             self.raw,
             tuple(_DIGEST if c in _DIGESTS else Statistics._fields.index(COLUMNS[c]) for c in columns),
             () if self.device_statistics or not columns else _gauges(),
-            functools.lru_cache(maxsize=4096)(self.names), self.described, self.describe, array_of,
-            self.numbers if self.device_statistics else statistics, self.digests, files.fitting,
+            functools.lru_cache(maxsize=4096)(self.names),
+        )  # fmt: skip
+        self.tail = (
+            array_of, self.numbers if self.device_statistics else statistics, self.digests, files.fitting,
         )  # fmt: skip
 
     def write(self, folder: int, groups: list[Group], long_names: list[tuple[str, str]]) -> bytes:
@@ -57,9 +61,15 @@ class TensorFiles:
 
         Errors: OSError; what is whole by then stays.
         """
-        if len(self.described) > _MOST_DESCRIBED:
-            self.described.clear()
-        return _C.write_step(folder, groups, self.settings, long_names)
+        rows = []
+        for layout, members in itertools.groupby(groups, key=attrgetter("layout")):
+            described = self.described.setdefault(layout, {})
+            if len(described) > _MOST_DESCRIBED:
+                described.clear()
+            describe = functools.partial(self.describe, layout)
+            settings = (*self.head, described, describe, *self.tail)
+            rows.append(_C.write_step(folder, list(members), settings, long_names))
+        return b"".join(rows)
 
     def op_name(self, full_name: str) -> str:
         """As files and tables have it."""
@@ -72,9 +82,9 @@ class TensorFiles:
             return row, files.old_stem(name)
         return row, (files.short_stem if self.short else files.stem)(kind, name)
 
-    def describe(self, tensor: Tensor) -> tuple[str, str, bytes]:
+    def describe(self, layout: str, tensor: Tensor) -> tuple[str, str, bytes]:
         """What names of files end in, the cells that size, dtype and shape have, and what a file begins with;
-        of all tensors with this dtype and shape.
+        of all tensors with this layout, dtype and shape.
         """
         dtype, shape = files.dtype_name(tensor.dtype), tensor.shape
         stored = np.dtype(np.float32) if tensor.dtype is bfloat16 else tensor.dtype.np
@@ -82,8 +92,9 @@ class TensorFiles:
         shown = f"({','.join(map(str, shape))})"
         cells = _line([str(size), tensor.dtype.name, shown])[:-1]
         if self.raw:
-            return files.old_ending(shape, dtype), cells, b""
-        return files.SHORT_ENDING if self.short else files.ending(dtype), cells, files.header(stored, shape)
+            return files.old_ending(shape, dtype, layout), cells, b""
+        ending = files.short_ending(layout) if self.short else files.ending(dtype, layout)
+        return ending, cells, files.header(stored, shape)
 
     def numbers(self, tensor: Tensor) -> list[float]:
         """Those that the device computes, at the places that they have in `Statistics`."""

@@ -13,6 +13,7 @@ from typing import Any
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.groups import PARAMETER, Group, Step
+from mycelia.debug.dump.layouts import laid_out
 from mycelia.debug.dump.step_folder import StepFolder
 from mycelia.debug.dump.tensor_files import TensorFiles
 from mycelia.engine.base import config, log
@@ -46,7 +47,8 @@ class Writer:
         """Take the tensors of one operator to what is written.  Errors: OSError."""
         folder = step.folder or self.make_folder(step)
         try:
-            folder.add(group)
+            for part in laid_out(group) if self.config.keeps_layouts else (group,):
+                folder.add(part)
         except OSError:
             folder.publish()  # what is whole
             raise
