@@ -42,7 +42,8 @@ class Cropped:
     """The library at `path`, and what it has; `bytes` before and after.
 
     `parts` of kernels and of the runtime are those that programs can do without, such as Winograd's
-    convolution, or subgraphs.
+    convolution, or subgraphs. `not_planned`: instruction sets that this processor lacks: models were not
+    run for them, a kernel that their plans alone ask for is missing, and told when a model is loaded.
     """
 
     path: str
@@ -51,6 +52,7 @@ class Cropped:
     parts: tuple[str, ...]
     instruction_sets: tuple[str, ...]
     bytes: tuple[int, int]
+    not_planned: tuple[str, ...] = ()
 
 
 def crop(
@@ -82,7 +84,7 @@ def crop(
         if shutil.which(tool) is None:
             raise CropError(f"'{tool}' is not installed")
     sets = _instruction_sets(package, instruction_sets)
-    operators, kernels, parts = _used(models, input_shapes, sets)
+    operators, kernels, parts, not_planned = _used(models, input_shapes, sets)
     with tempfile.TemporaryDirectory(prefix="mycelia-lite-crop-") as name:
         folder = Path(name)
         _write_tables(folder, operators, kernels)
@@ -104,7 +106,7 @@ def crop(
         _place(folder / "cropped.a", output_file)
     sizes = package.stat().st_size, os.path.getsize(output_file)
     names = (tuple(sorted(found)) for found in (operators, kernels, parts))
-    return Cropped(output_file, *names, sets, sizes)
+    return Cropped(output_file, *names, sets, sizes, tuple(s for s in sets if s in not_planned))
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
@@ -125,10 +127,10 @@ def _place(made: Path, output_file: str) -> None:
 
 def _used(
     models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]], sets: Collection[str]
-) -> tuple[set[str], set[str], set[str]]:
-    """Kinds of operators, kernels as "op dtypes", and parts, found by processes that run the models.
+) -> tuple[set[str], set[str], set[str], set[str]]:
+    """Kinds of operators, kernels as "op dtypes", parts, and the sets that this processor lacks.
 
-    One for each instruction set that this processor has: plans depend on it.
+    Found by processes that run the models, one for each instruction set: plans depend on it.
     """
     from mycelia_lite.format import FormatError, read
 
@@ -144,7 +146,7 @@ def _used(
     code = "import sys, mycelia_lite.crop as crop; crop.probe(eval(sys.argv[1]), eval(sys.argv[2]))"
     shapes = [{name: list(sizes) for name, sizes in given.items()} for given in input_shapes]
     paths = [os.path.abspath(m) for m in models]
-    lines, names = set(), list(sets)
+    lines, names, lacking = set(), list(sets), set()
     while names:
         isa = names.pop()
         done = subprocess.run(
@@ -154,6 +156,7 @@ def _used(
             env=os.environ | {"MYCELIA_ISA": isa},
         )
         if done.returncode and isa and "this processor runs none of the library's kernels" in done.stderr:
+            lacking.add(isa)
             names += [""] * (not names and not lines)  # another processor's library: as this one plans
             continue
         if done.returncode:
@@ -161,7 +164,7 @@ def _used(
             raise CropError(reason)
         lines |= set(filter(None, done.stdout.splitlines()))
     parts = {line.removeprefix("part ") for line in lines if line.startswith("part ")}
-    return operators, {line for line in lines if not line.startswith("part ")}, parts
+    return operators, {line for line in lines if not line.startswith("part ")}, parts, lacking
 
 
 def probe(models: Sequence[str], input_shapes: Sequence[Mapping[str, Sequence[int]]]) -> None:

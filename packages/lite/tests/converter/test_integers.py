@@ -17,7 +17,7 @@ from mycelia_lite.format import Table, read, write
 from ..runtime.test_programs import compiled
 from .onnx_models import model, node
 from .onnx_models import write as write_onnx
-from .tflite_models import Builder, scaled, table
+from .tflite_models import Builder, answers, of_one, scaled, table
 
 RNG = np.random.default_rng(5)
 
@@ -313,3 +313,14 @@ def test_names_of_mindspore_lite_in_cpp(tmp_path):
         "8 0.5 3 -1.5 126", "8 0.25 0 0 63.75", "0 0", "-7 RunStep: the", "-7 PredictWithP",
         "-7 BindGLTextur", "-7 SetBuiltInDe", "-7",
     ]  # fmt: skip
+
+
+def test_means_of_integers_round_halves_away_from_zero(tmp_path):
+    """As LiteRT does, whose answers to these are the same: half of all means of two integers are halves."""
+    x = np.random.default_rng(2).integers(-128, 128, (1, 40, 10, 3)).astype(np.int8)
+    how = scaled(0.1, 3)
+    options = table("Pool2DOptions", padding="VALID", stride_h=2, stride_w=1, filter_height=2, filter_width=1)
+    made = of_one("AVERAGE_POOL_2D", [x], [("int8", (1, 20, 10, 3), how)], options, quantizations=[how])
+    (found,) = answers(tmp_path, made, x)
+    sums = x[:, ::2].astype(int) + x[:, 1::2]
+    np.testing.assert_array_equal(found, np.sign(sums) * ((np.abs(sums) + 1) // 2))

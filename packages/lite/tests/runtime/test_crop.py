@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 import shutil
 import signal
@@ -311,6 +312,26 @@ def test_what_cannot_be_cropped_is_told(cropped, tmp_path, change, reason):
 class Picked(ms.nn.Cell):
     def construct(self, x, i):
         return ms.ops.gather(ms.ops.exp(x), i, 0)
+
+
+def test_instruction_sets_that_this_processor_lacks_are_told(cropped, tmp_path, monkeypatch):
+    _, model, _ = cropped
+    module = importlib.import_module("mycelia_lite.crop")
+    real = subprocess.run
+
+    def run(command, env, **more):
+        if env["MYCELIA_ISA"] == "other":
+            text = "RuntimeError: MYCELIA_ISA=other: this processor runs none of the library's kernels"
+            return subprocess.CompletedProcess(command, 1, "", text)
+        return real(command, env=env, **more)
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+    _, kernels, _, lacking = module._used([str(model)], [], ["generic", "other"])
+    assert lacking == {"other"} and kernels
+    made = module.Cropped("cut.a", ("a",), ("b",), (), ("generic", "other"), (2, 1), ("other",))
+    monkeypatch.setattr(module, "crop", lambda *arguments: made)
+    result = CliRunner().invoke(app, ["crop", f"--modelFile={model}", "--outputFile=cut.a"])
+    assert result.exit_code == 0 and "other: this processor does not run it" in result.output
 
 
 def test_indices_are_drawn_that_are_in_range(tmp_path):

@@ -59,3 +59,8 @@ def crop(
         f"{made.path}: {len(made.operators)} operators, {len(made.kernels)} kernels for "
         f"{', '.join(made.instruction_sets)}; {made.bytes[0]:,} bytes became {made.bytes[1]:,}"
     )
+    if made.not_planned:
+        typer.echo(
+            f"{', '.join(made.not_planned)}: this processor does not run it, so that its kernels are "
+            "those that other plans ask for; crop where it runs, or try the program there"
+        )

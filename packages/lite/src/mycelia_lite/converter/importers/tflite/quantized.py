@@ -7,7 +7,7 @@ only moves elements moves the integers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -133,12 +133,29 @@ def finished(call: Call, table: str, y: Any) -> Any:
     """The result of a product with the channels last: activated, and of integers scaled and rounded."""
     if call.multiplier is None:
         return activated(call, table, y)
-    (out,) = call.outputs
     kind = "NONE" if table == "BatchMatMulOptions" else call.name_of(table, "fused_activation_function")
+    return _activated(call, ops.mul(y, call.multiplier), kind)
+
+
+def _activated(call: Call, y: Any, kind: str) -> Any:
+    """The integers nearest to y, which is in steps of the result, after an activation."""
+    (out,) = call.outputs
     if kind not in _BOUNDS:
         raise call.option("fused_activation_function", kind, "is not imported for integers")
     low, high = (np.round(b / out.quantization.scale[0]) for b in _BOUNDS[kind])
-    return _rounded(call, ops.mul(y, call.multiplier), out, low, high)
+    return _rounded(call, y, out, low, high)
+
+
+def averaged(call: Call, table: str, x: Any, mean: Callable) -> Any:
+    """Means of integers by ``mean(x)``: halves, which every second mean of two is, go away from 0 there."""
+    (given,), (out,) = call.inputs, call.outputs
+    kind = call.name_of(table, "fused_activation_function")
+    if given.quantization != out.quantization:
+        steps = dequantized(x, given.quantization)
+        return quantized(call, activated(call, table, mean(steps)), out)
+    y = mean(cast(x, ms.float32))
+    whole = ops.mul(ops.floor(ops.add(ops.abs(y), scalar(0.5, y))), ops.sign(y))
+    return _activated(call, ops.sub(whole, scalar(int(out.quantization.zero[0]), y)), kind)
 
 
 _BOUNDS = {

@@ -12,7 +12,7 @@ from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.nodes import NodeCall
 from mycelia_lite.converter.importers.onnx.calls import is_number, known_shape, need_known, shape_of
 from mycelia_lite.converter.importers.tflite.calls import Call, activated, operator, to_first, to_last
-from mycelia_lite.converter.importers.tflite.quantized import finished
+from mycelia_lite.converter.importers.tflite.quantized import averaged, finished, is_quantized
 
 _conv_op, _conv_input_grad, _max_pool_op, _avg_pool_op = map(
     find, ("conv", "conv_input_grad", "max_pool", "avg_pool")
@@ -167,11 +167,16 @@ def _max_pool(call, x):
     return activated(call, "Pool2DOptions", y)
 
 
-@operator("AVERAGE_POOL_2D")
+@operator("AVERAGE_POOL_2D", raw=True)
 def _average_pool(call, x):
     """Means leave the padding out."""
-    y = to_last(_avg_pool_op(to_first(x), **_window(call, x), count_include_pad=False))
-    return activated(call, "Pool2DOptions", y)
+
+    def mean(x: Any) -> Any:
+        return to_last(_avg_pool_op(to_first(x), **_window(call, x), count_include_pad=False))
+
+    if is_quantized(call.inputs[0]):
+        return averaged(call, "Pool2DOptions", x, mean)
+    return activated(call, "Pool2DOptions", mean(x))
 
 
 @operator("L2_POOL_2D")
