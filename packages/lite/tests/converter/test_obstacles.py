@@ -12,6 +12,7 @@ from mycelia import ops
 from mycelia_lite.cli import app
 from mycelia_lite.converter import ConversionError, Job, explain, run
 from mycelia_lite.converter.obstacles import are_collected
+from mycelia_lite.format import Table, write
 
 from . import onnx_models as om
 
@@ -74,6 +75,36 @@ def test_ops_without_an_operator_are_obstacles_with_their_place(tmp_path, write_
     texts = [e.args[0] for e in explain(job(path, mslite.FmkType.MINDIR))]
     assert {t.partition("'")[2].partition("'")[0] for t in texts} == {"erfinv", "lgamma", "digamma"}
     assert all(t.endswith("Lite has no operator for it yet") for t in texts)
+
+
+def test_inputs_of_types_that_are_not_read_are_among_others(tmp_path):
+    nodes = [om.node("Cast", "f", "a", name="behind", to=1), om.node("HardSwishh", "x", "b", name="misspelt")]
+    made = om.model(nodes, {"f": F32, "t": F32, "x": F32}, "a b")
+    made.graph.input[0].type.tensor_type.elem_type = 17
+    made.graph.input[1].type.tensor_type.elem_type = 8
+    path = om.write(tmp_path / "m.onnx", made)
+    texts = [e.args[0] for e in explain(job(path))]
+    assert texts[:2] == [
+        "the input 'f' has the data type float8e4m3fn, which is not read",
+        "the input 't' has the data type string, which is not read",
+    ]
+    assert len(texts) == 3 and "'misspelt'" in texts[2]
+    with pytest.raises(ConversionError, match="HardSwishh|float8e4m3fn"):
+        run(job(path))
+
+
+def test_operators_of_ms_files_without_a_kernel_are_told_together(tmp_path):
+    kinds = ["AudioSpectrogram", "Abs", "QuantDTypeCast", "Assign", "TensorListStack"]
+    nodes = [
+        Table("CNode", name=f"n{i}", primitive=Table(kind), inputIndex=[i], outputIndex=[i + 1])
+        for i, kind in enumerate(kinds)
+    ]
+    tensors = [Table("Tensor", name=f"t{i}", dataType="FLOAT32", dims=[4]) for i in range(len(kinds) + 1)]
+    path = str(tmp_path / "m.ms")
+    write(path, Table("MetaGraph", nodes=nodes, allTensors=tensors, inputIndex=[0], outputIndex=[5]))
+    (found,) = explain(job(path, mslite.FmkType.MSLITE))
+    assert all(f"{kind} (node 'n{i}')" in found.args[0] for i, kind in enumerate(kinds) if kind != "Abs")
+    assert "Abs" not in found.args[0]
 
 
 def test_a_model_that_can_be_converted_has_none(lenet):

@@ -105,13 +105,18 @@ class _Model:
         inputs = [i for i in graph.input if i.name not in weights]
         types = self._input_types(inputs, input_shapes)
 
-        names = [i.name for i in inputs], [o.name for o in graph.output]
+        taken = [i.name for i, described in zip(inputs, types) if described is not None]
+        names = taken, [o.name for o in graph.output]
 
         def run(trace: Trace) -> list[Any]:
             environment = dict(weights)
             symbols: dict[str, Any] = {}
-            for message, (dtype, shape, labels) in zip(inputs, types):
-                environment[message.name] = parameter(trace, message.name, dtype, shape, labels, symbols)
+            for message, described in zip(inputs, types):
+                name = message.name
+                known = described is not None
+                environment[name] = (
+                    parameter(trace, name, *described, symbols) if known else obstacles.UNKNOWN
+                )
             ranks = {o.name: rank for o in graph.output if (rank := _declared_rank(o)) is not None}
             try:
                 self.run(graph.node, environment, _Frame(self.versions, ranks=ranks), trace, names[1])
@@ -176,30 +181,38 @@ class _Model:
                 for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
                     yield from self._used(graph.node, entered)
 
-    def _input_types(self, inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> list[tuple]:
-        """(dtype, sizes with -1 for open ones, names of the open ones) of each input."""
+    def _input_types(self, inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> list[tuple | None]:
+        """What `_input_type` says of each input; None for one that is noted as an obstacle."""
         require_inputs([i.name for i in inputs], given)
-        types = []
+        types: list[tuple | None] = []
         for message in inputs:
-            name, kind = message.name, message.type.WhichOneof("value")
-            if kind != "tensor_type":
-                raise ConversionError(
-                    Code.NOT_SUPPORT, f"the input '{name}' is no tensor but a {(kind or 'nothing')[:-5]}"
-                )
-            tensor = message.type.tensor_type
-            dtype = dtype_of(tensor.elem_type, f"the input '{name}'")
-            if not tensor.HasField("shape"):
-                if name not in given:
-                    raise ConversionError(
-                        Code.INPUT_PARAM_INVALID,
-                        f"the input '{name}' has no shape in the file: give inputShape",
-                    )
-                types.append((dtype, list(given[name]), [""] * len(given[name])))
-                continue
-            dims = tensor.shape.dim
-            shape = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in dims]
-            types.append((dtype, given_shape(name, shape, given), [d.dim_param for d in dims]))
+            try:
+                types.append(self._input_type(message, given))
+            except ConversionError as error:
+                if not obstacles.note(error):
+                    raise
+                types.append(None)
         return types
+
+    def _input_type(self, message: Any, given: Mapping[str, Sequence[int]]) -> tuple:
+        """(dtype, sizes with -1 for open ones, names of the open ones) of an input."""
+        name, kind = message.name, message.type.WhichOneof("value")
+        if kind != "tensor_type":
+            raise ConversionError(
+                Code.NOT_SUPPORT, f"the input '{name}' is no tensor but a {(kind or 'nothing')[:-5]}"
+            )
+        tensor = message.type.tensor_type
+        dtype = dtype_of(tensor.elem_type, f"the input '{name}'")
+        if not tensor.HasField("shape"):
+            if name not in given:
+                raise ConversionError(
+                    Code.INPUT_PARAM_INVALID,
+                    f"the input '{name}' has no shape in the file: give inputShape",
+                )
+            return dtype, list(given[name]), [""] * len(given[name])
+        dims = tensor.shape.dim
+        shape = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in dims]
+        return dtype, given_shape(name, shape, given), [d.dim_param for d in dims]
 
     # ---- running
 
