@@ -135,6 +135,48 @@ def test_images_with_the_channels_first(name, threads):
     assert_near(got, np.maximum(convolved(x, w, bias, **how) + residual, 0), 2e-6)
 
 
+# (width, channels in, out, kernel, stride, pad): rows that tiles cover with and without overlapping.
+STEMS = {
+    "3x3 by steps of 2": (224, 3, 32, 3, 2, 1),
+    "3x3, no padding": (99, 3, 24, 3, 2, 0),
+    "3x3, one vector of results": (50, 4, 9, 3, 1, 1),
+    "more results than two vectors": (41, 2, 70, 5, 2, 2),
+    "padding as wide as the kernel": (17, 3, 33, 3, 2, 3),
+    "one row of taps": (31, 3, 16, 1, 2, 0),
+    "a row as short as a tile": (8, 3, 20, 3, 1, 1),
+    "a row shorter than a tile": (13, 3, 20, 3, 2, 1),
+    "more taps than are read in place": (40, 4, 20, 9, 2, 4),
+    "wide steps": (60, 3, 20, 3, 3, 1),
+}
+
+
+@pytest.mark.parametrize("name", STEMS)
+@pytest.mark.parametrize("activation", ["none", "relu6", "hardswish"])
+def test_stems_of_images_with_the_channels_first(name, activation, threads):
+    width, c, o, size, stride, pad = STEMS[name]
+    how = dict(stride=(stride, stride), pad=(pad,) * 4, dilation=(1, 1), group=1)
+    rng, x, w = drawn(2, (11, width), c, o, (size, size))
+    bias = rng.uniform(-1, 1, o).astype(np.float32)
+    got = native(x, w, bias, algorithm="planes", activation=activation, **how)
+    assert_near(got, ACTIVATIONS[activation](convolved(x, w, bias, **how)), 2e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_in_a_stem_stays_where_it_is(special):
+    how = dict(stride=(2, 2), pad=(1, 1, 1, 1), dilation=(1, 1), group=1)
+    _, x, w = drawn(1, (12, 40), 3, 20, (3, 3))
+    for array, places in (x, [(0, 1, 0, 5), (0, 2, 11, 39)]), (w, [(3, 1, 0, 0), (7, 2, 2, 1)]):
+        planted = array.copy()
+        for place in places:
+            planted[place] = special
+        operands = (planted, w) if array is x else (x, planted)
+        got, want = native(*operands, algorithm="planes", **how), convolved(*operands, **how)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        np.testing.assert_array_equal(np.isposinf(got), np.isposinf(want))
+        np.testing.assert_array_equal(np.isneginf(got), np.isneginf(want))
+
+
 def test_direct_input_gradient(case, threads):
     rng, x, w, how = case
     size = x.shape[2:]

@@ -254,16 +254,31 @@ def _features() -> list[str]:
 
 
 def _missing_parts(parts: Collection[str], sets: Collection[str]) -> str:
-    """A source with functions by the names of those parts of kernels that are left out."""
+    """A source with functions by the names of those parts of kernels that are left out, or another set's."""
     table = (_tables() / "kernel_parts.def").read_text()
     fallback = {"avx2"} if "avx512" in sets else set()  # whose kernels stand in the table of avx512
     lines = ['#include "mycelia/abi.h"']
+
+    def left_out(function: str, name: str) -> str:
+        return f'extern "C" int32_t {_part(function, name)}() {{ return MYC_E_UNSUPPORTED; }}'
+
     for part, function in re.findall(r"(?m)^LITE_PART\((\w+), (\w+)\)", table):
         for name in sorted({"generic", *sets, *fallback}):  # plain code is generic
-            symbol = f"myc_cpu_{function}_part{_suffix(name)}"
             if part not in parts:
-                lines.append(f'extern "C" int32_t {symbol}() {{ return MYC_E_UNSUPPORTED; }}')
-    return "\n".join(lines) + "\n"
+                lines.append(left_out(function, name))
+    for function, name, other in re.findall(r"(?m)^LITE_PART_OF\((\w+), (\w+), (\w+)\)", table):
+        if name in sets and other in sets:
+            own, its = _part(function, name), _part(function, other)
+            lines.append(f'extern "C" int32_t {its}(void*);')
+            lines.append(f'extern "C" int32_t {own}(void* found) {{ return {its}(found); }}')
+        elif other == "none" and len(sets) > 1:
+            lines.append(left_out(function, name))
+    return "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+def _part(function: str, instruction_set: str) -> str:
+    """The symbol of a part of kernels."""
+    return f"myc_cpu_{function}_part{_suffix(instruction_set)}"
 
 
 def _suffix(instruction_set: str) -> str:

@@ -59,14 +59,17 @@ def drawn(*shape):
     return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
 
 
-# Of more channels, or with narrow windows, turning the image takes less time than reading it as it comes.
+# Of more channels, or with narrow windows where rows cannot be read in place, turning the image takes less
+# time than reading it as it comes.
 @pytest.mark.parametrize(
     "channels, kernel, left", [(2, 5, 1), (3, 7, 1), (4, 5, 1), (5, 5, 2), (3, 3, 2), (3, (3, 5), 1)]
 )
-def test_wide_convolutions_of_few_channels_read_the_image_as_it_comes(tmp_path, channels, kernel, left):
+def test_convolutions_of_few_channels_read_the_image_as_it_comes(tmp_path, channels, kernel, left):
     ms.set_seed(7)
     net, x = Stem(channels, kernel), drawn(2, channels, 29, 34)
     model = built(net, tmp_path / "net", x.shape)
+    if kernel == 3 and model.get_model_info("isa") == "avx512":
+        left = 1
     assert turns(model) == left  # the result is turned in any case
     check(model, net, x)
 

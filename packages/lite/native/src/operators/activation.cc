@@ -1,5 +1,6 @@
 // Activations, alone and behind other operators.
 #include "common.h"
+#include "kernels.h"
 
 namespace mycelia::lite {
 
@@ -36,6 +37,7 @@ int activated(Planner& p, int value, int8_t activation) {
 }
 
 int64_t fused_activation(int8_t activation) {
+  if (activation == kActivationType_HSWISH || activation == kActivationType_SWISH || activation == kActivationType_SIGMOID) ask_for_part("activations");
   switch (activation) {
     case kActivationType_NO_ACTIVATION: return 0;
     case kActivationType_RELU: return 1;

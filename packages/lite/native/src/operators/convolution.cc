@@ -1,6 +1,7 @@
 // Conv2DFusion on images [N, H, W, I] with weights [O, kh, kw, I / group], and its transpose, whose weights are
 // [I, kh, kw, O / group].
 #include <algorithm>
+#include <string_view>
 
 #include "kernels.h"
 #include "mycelia/cpu.h"
@@ -59,10 +60,16 @@ int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_
 // The form for images with the channels first that were turned for this convolution alone, or for others like it: then
 // nobody reads the turned ones. Runs along k are a kernel's row, and many short ones cost more than turning the image: 224 x 224
 // pixels of 3 channels are turned in 63 us, 3x3 windows by steps of 2 take 120 us longer in runs of 3, 7x7 ones 5 us.
-constexpr int64_t kMostFirst = 4, kLeastRun = 5;
+// With AVX-512 rows of planes are read without runs, while k is short (stem.cc of the kernels).
+constexpr int64_t kMostFirst = 4, kLeastRun = 5, kMostRead = 256;
 bool reads_planes(Planner& p, int x, const Type& image, int64_t group, const Windows& w, int64_t algorithm) {
-  const bool fits = algorithm == MYC_CONV_DIRECT && group == 1 && image.shape[3] > 1 && image.shape[3] <= kMostFirst && w.kernel[1] >= kLeastRun;
-  return fits && p.first_of(x) >= 0;
+  const bool fits = algorithm == MYC_CONV_DIRECT && group == 1 && image.shape[3] > 1 && image.shape[3] <= kMostFirst;
+  if (!fits || p.first_of(x) < 0) return false;
+  const bool steps = w.stride[1] <= 2 && w.dilation[0] == 1 && w.dilation[1] == 1;
+  if (kernels().isa() != std::string_view("avx512") || !steps || w.kernel[0] * w.kernel[1] > kMostRead / kMostFirst) return w.kernel[1] >= kLeastRun;
+  ask_for_part("stem");
+  kernels().entry("linear_pack", {MYC_F32});  // a cropped program takes it with other instruction sets
+  return true;
 }
 
 // The pack of [O, kh, kw, I / group] for a form that has no panels of all outputs.
@@ -91,6 +98,20 @@ bool prefers_first(Planner& p, int x, const Type& image, const Type& out, const 
   double moved = turns(out) ? 0.5 * size : 0;  // a pool may make it smaller before
   if (turns(image) && p.first_of(x) < 0) moved += static_cast<double>(element_count(image.shape));
   return work * (static_cast<double>(padded(outputs)) / (outputs * last) - 1 / first) > moved + 0.5 * size;
+}
+
+// The parts of depthwise convolutions that `windows` over an image need.
+void ask_for_depthwise(const Type& image, const Windows& windows) {
+  constexpr int64_t kMostLanes = 16;
+  if (image.shape[3] % kMostLanes != 0) ask_for_part("depthwise_rest");
+  if (windows.kernel[0] == 5) ask_for_part("depthwise5");
+  if (windows.kernel[0] != 3 || windows.stride[1] != 2) return;
+  const int64_t behind = (windows.size[1] - 1) * windows.stride[1] - windows.pad[1] + windows.kernel[1] - image.shape[2];
+  if (myc_cpu_depthwise_is_narrow(windows.size[1])) {
+    ask_for_part("depthwise_narrow");
+  } else if (behind > 0) {
+    ask_for_part("depthwise_right");
+  }
 }
 
 }  // namespace
@@ -128,8 +149,7 @@ OPERATOR(Conv2DFusion) {
   if (planes) algorithm = MYC_CONV_PLANES;
   const bool grouped = depthwise || group > 1 || planes, winograd = !grouped && algorithm != MYC_CONV_DIRECT;
   if (winograd) ask_for_part("winograd");
-  if (depthwise && windows.kernel[0] == 5) ask_for_part("depthwise5");
-  if (depthwise && windows.kernel[0] == 3 && windows.stride[1] == 2 && myc_cpu_depthwise_is_narrow(windows.size[1])) ask_for_part("depthwise_narrow");
+  if (depthwise) ask_for_depthwise(image, windows);
   const bool as_rows = winograd && weight.lies_as_rows();
   const int direct = grouped ? -1 : as_rows ? p.view(weight.matrix(), {outputs, 9 * per_group}) : weight.panels(true);
   const int pack = grouped ? grouped_pack(p, weight.matrix(), algorithm, group) : winograd ? transformed(p, direct, algorithm, per_group, outputs) : direct;

@@ -182,7 +182,7 @@ bool multiply_in_place(const Product& g, const Part& t, const float* b, int64_t 
     x.fetch_step = next.bytes > 0 ? next.bytes * kFetchEvery / (tiles * t.depth) + 1 : 0;
     x.tiles = count, x.blocks = 1;
     float* const stored = x.c;
-    run_strip(rows, columns, x);
+    run_any_strip(rows, columns, x);
     if (s.column_bias) add_column_bias(s.column_bias + column, stored, g.ldc, count * rows, columns);
   };
   strip(0, taller, height + 1);

@@ -7,9 +7,10 @@
 #ifndef MYCELIA_GEMM_ROWS_H_
 #define MYCELIA_GEMM_ROWS_H_
 
+#include "gemm/activations.h"
+#include "gemm/row_types.h"
 #include "gemm/steps.h"
 #include "gemm/tile_shape.h"
-#include "simd/activations.h"
 #if MYC_STEPS
 #include "gemm/strip_avx2.h"
 #elif MYC_STRIPS
@@ -19,67 +20,25 @@
 namespace mycelia::MYC_ISA {
 
 constexpr int64_t kWideRows = 3, kWideDepth = 192;  // of tiles two blocks wide, see run_wide_strip
-constexpr int64_t kCutRows = 16;  // from here on all rows sum up in the same order, however many there are
-constexpr int64_t kPackedColumns = 16;  // of a panel; one format for all instruction sets, half a tile, one or two
 
-// Functions that may follow a product; the order is that of the ops' attribute `activation`.
-enum class Activation : int64_t { none, relu, relu6, hardswish, silu, sigmoid, gelu, gelu_tanh };
-
-MYC_INLINE f32v activate(f32v x, Activation f) {
-  switch (f) {
-    case Activation::relu:
-      return relu(x);
-    case Activation::relu6:
-      return relu6(x);
-    case Activation::hardswish:
-      return hardswish(x);
-    case Activation::silu:
-      return silu(x);
-    case Activation::sigmoid:
-      return sigmoid(x);
-    case Activation::gelu:
-      return gelu(x);
-    case Activation::gelu_tanh:
-      return gelu_tanh(x);
-    case Activation::none:
-      break;
-  }
-  return x;
+// Heights of tiles that every program has: 1 and multiples of a unit but 2, which takes as long as 4. The others are a part, in whose
+// place higher tiles compute some rows twice.
+constexpr int unit_of(int vectors) { return vectors == 2 ? (MYC_STEPS ? 1 : 2) : kTileRows >= 12 ? 4 : 2; }
+constexpr bool always_there(int64_t rows, int vectors) { return rows == 1 || (rows != 2 && rows % unit_of(vectors) == 0); }
+constexpr int64_t stand_in_for(int64_t rows, int vectors) {
+  while (!always_there(rows, vectors)) ++rows;
+  return rows;
 }
 
-// A stretch of k: `a` floats behind each row's pointer, `b` rows of a panel, `length` long.
-struct Run {
-  int64_t a, b, length;
-};
-
-// How sums leave the registers.
-struct Finish {
-  bool add;               // to what is in C: a later part of k
-  const float* bias;      // of the block's first column; null without one, and before the last part of k
-  const float* residual;  // added; laid out as C; null as above
-  Activation activation;  // none before the last part of k
-};
-
-// Rows of A and C.  Row i lies at a + a_row[i] and c + c_row[i]; or, when the steps are not 0, the lists hold
-// just the first kTileRows rows and a later row lies where it would in a matrix with these leading
-// dimensions.
-struct RowList {
-  const float* a;
-  float* c;
-  const int64_t *a_row, *c_row;
-  int64_t a_step, c_step;
-
-  RowList from(int64_t i) const {
-    if (c_step == 0) return {a, c, a_row + i, c_row + i, 0, 0};
-    return {a + i * a_step, c + i * c_step, a_row, c_row, a_step, c_step};
-  }
-};
-
-// Memory that will be needed after this block, fetched evenly while it is computed.
-struct Ahead {
-  const float* at;
-  int64_t floats;
-};
+// How many k a tile takes at once, in sums of their own: eight chains of dependent additions keep two multiply-add units busy. The
+// order of sums is that of the height that stands in for one, so that a program without some heights gives the same numbers; from
+// kCutRows rows on it is one. Plain code does without tiles of one vector, too.
+constexpr int sets_of(int rows, int vectors) {
+  if (rows == 1) return 4;
+  if (MYC_STEPS) return rows * vectors >= 7 ? 1 : 2;
+  if (kTileRows < 12) return 1;
+  return rows > 4 ? 1 : 4 / vectors;
+}
 
 // `tiles` times kRows rows of kVectors whole vectors.  `b_vector`: floats between the two vectors of B at one k.
 // `fetch_step`: bytes of memory to be fetched a k.
@@ -87,9 +46,7 @@ template <int kRows, int kVectors>
 inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& rows, const Run* runs,
                                                  int64_t count, const float* b, int64_t b_vector,
                                                  const Finish& f, const char* fetch, int64_t fetch_step) {
-  // Eight chains of dependent additions keep two multiply-add units busy; small blocks take several k at
-  // once.
-  constexpr int kSets = kRows * kVectors >= 7 ? 1 : kRows * kVectors >= 4 ? 2 : 4;
+  constexpr int kSets = sets_of(kRows, kVectors);
   const int64_t advance = rows.c_step == 0 ? kRows : 0;
   const int64_t *a_row = rows.a_row, *c_row = rows.c_row;
   const float* a = rows.a;
@@ -220,51 +177,63 @@ constexpr int most_rows(int vectors) {
   return rows;
 }
 
-// The micro-kernel for `rows` in [1, most_rows(kVectors)].
-template <int kVectors, int kRows = most_rows(kVectors)>
+// The micro-kernel for `rows` in [1, most_rows(kVectors)], of those heights of which always_there says `kThere`; null for others.
+template <int kVectors, bool kThere, int kRows = most_rows(kVectors)>
 RowsMicro rows_micro_for(int64_t rows) {
-  if constexpr (kRows == 1) {
-    return rows_micro<1, kVectors>;
+  if constexpr (kRows == 0) {
+    return nullptr;
   } else {
-    return rows == kRows ? rows_micro<kRows, kVectors> : rows_micro_for<kVectors, kRows - 1>(rows);
+    if constexpr (always_there(kRows, kVectors) == kThere) {
+      if (rows == kRows) return rows_micro<kRows, kVectors>;
+    }
+    return rows_micro_for<kVectors, kThere, kRows - 1>(rows);
   }
+}
+
+// The micro-kernels that a program may leave out, null for other heights: those of the other heights, and those of one vector,
+// in whose place two vectors are computed.  tile_heights.cc, tile_narrow.cc
+KERNEL_PART(tile_micro)(int64_t rows, int64_t vectors, RowsMicro* found);
+KERNEL_PART(tile_narrow)(int64_t rows, RowsMicro* found);
+
+inline bool all_heights() {
+  RowsMicro none;
+  return MYC_PART(tile_micro)(0, 1, &none) == MYC_OK;
+}
+inline bool is_narrow(int64_t columns) {
+  RowsMicro none;
+  return columns <= kLanes && MYC_PART(tile_narrow)(0, &none) == MYC_OK;
+}
+
+inline RowsMicro micro_of(int64_t rows, int64_t vectors) {
+  RowsMicro found = nullptr;
+  if (vectors == 2) {
+    found = rows_micro_for<2, true>(rows);
+  } else {
+    (void)MYC_PART(tile_narrow)(rows, &found);
+  }
+  if (!found) (void)MYC_PART(tile_micro)(rows, vectors, &found);
+  return found;
 }
 
 inline __attribute__((noinline)) void activate_rows(int64_t count, const RowList& rows, int64_t columns,
                                                     Activation f) {
   for (int64_t i = 0; i < count; ++i) {
     float* row = rows.c_step == 0 ? rows.c + rows.c_row[i] : rows.c + rows.c_row[0] + i * rows.c_step;
-    map(row, row, columns, [=](f32v x) { return activate(x, f); });
+    (void)MYC_PART(activations)(row, columns, f);  // who plans has asked whether it is there
   }
 }
 
-// Where columns lie in packed panels `panel_stride` floats apart: the first one at one k, the distance of a
-// block's second vector, and of its successor. More than one block: all are whole.
-struct PackedBlock {
-  const float* b;
-  int64_t b_vector, columns, blocks, b_block;
+extern const TileLoops kTileLoops;  // tile_loops.cc
 
-  PackedBlock(const float* packed, int64_t panel_stride, int64_t block, int64_t all_columns, int64_t count = 1) {
-    const int64_t first = block * kTileColumns;
-    b = packed + first / kPackedColumns * panel_stride + first % kPackedColumns;
-    b_vector = kLanes < kPackedColumns ? kLanes : panel_stride;
-    columns = min<int64_t>(kTileColumns, all_columns - first);
-    blocks = count, b_block = kTileColumns / kPackedColumns * panel_stride;
-  }
-};
-
-// How many of the blocks [block, end) a tile of rows should pass at once while k is short: the more, the less often
-// A is read and lines of C are visited. Their panels may take twice the first-level cache, they are read in order.
-inline int64_t blocks_at_once(int64_t block, int64_t end, int64_t k, int64_t all_columns) {
-  constexpr int64_t kFloats = MYC_STRIPS ? 16 * 1024 : 0;
-  const int64_t most = min(kFloats / (max<int64_t>(k, 1) * kTileColumns), min(end, all_columns / kTileColumns) - block);
-  return most >= 2 ? most / 2 * 2 : 1;  // pairs, for wide tiles
+// A block of columns of panels `panel_stride` floats apart.
+inline PackedBlock packed_block(const float* packed, int64_t panel_stride, int64_t block, int64_t all_columns) {
+  return kTileLoops.block(packed, panel_stride, block, all_columns);
 }
 
 #if MYC_STRIPS
 // `tiles` times `height` rows, by assembly; `step`: bytes to be fetched a k. AVX2 with height 3: of two blocks of
-// columns each.
-inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const Run* runs, int64_t run_count,
+// columns each. False if that height was left out.
+inline bool run_strip(int64_t tiles, int64_t height, const RowList& rows, const Run* runs, int64_t run_count,
                       const PackedBlock& b, const Finish& f, const char* fetch, int64_t step) {
   static constexpr float zeros[2 * kTileColumns] = {}, none = INFINITY, six = 6;
   const bool wide = MYC_STEPS && height == kWideRows;
@@ -287,28 +256,55 @@ inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const 
   x.tiles = tiles, x.blocks = blocks;
 #if MYC_STEPS
   wide ? run_wide_strip(x, b.b_block * kFloat) : run_strip(height, x);
+  return true;
 #else
   x.b_vector = b.b_vector * kFloat, x.b_k = kPackedColumns * kFloat;
-  run_strip(height, b.columns, x);
+  return run_strip(height, b.columns, x);
 #endif
 }
 #endif
+
+// Tiles of a height that was left out: each as one of the next height, whose rows behind the last are the last once more.
+// (`List` is RowList; a template may be told of before whole_tiles, which it calls, and have one body in a program.)
+template <typename List>
+void stand_in(int64_t tiles, int64_t height, const List& rows, const Run* runs, int64_t run_count, const PackedBlock& b,
+              const Finish& f, const char* fetch, int64_t step);
 
 // `tiles` times `height` rows and blocks of columns; of tiles that have no strip, those fill their vectors.
 inline __attribute__((noinline)) void whole_tiles(int64_t tiles, int64_t height, const RowList& rows,
                                                   const Run* runs, int64_t run_count, const PackedBlock& b,
                                                   const Finish& f, const char* fetch, int64_t step) {
 #if MYC_STRIPS
-  if (has_strips(height, b.columns) && run_count > 0)
-    return run_strip(tiles, height, rows, runs, run_count, b, f, fetch, step);
+  if (has_strips(height, b.columns) && run_count > 0) {
+    if (run_strip(tiles, height, rows, runs, run_count, b, f, fetch, step)) return;
+    return stand_in(tiles, height, rows, runs, run_count, b, f, fetch, step);
+  }
 #endif
-  const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(height) : rows_micro_for<1>(height);
+  const RowsMicro micro = micro_of(height, b.columns > kLanes ? 2 : 1);
+  if (!micro) return stand_in(tiles, height, rows, runs, run_count, b, f, fetch, step);
   RowList at = rows;
   Finish own = f;
   for (int64_t q = 0; q < b.blocks; ++q, at.c += kTileColumns) {
     micro(tiles, at, runs, run_count, b.b + q * b.b_block, b.b_vector, own, fetch, step);
     if (own.bias) own.bias += kTileColumns;
     if (own.residual) own.residual += kTileColumns;
+  }
+}
+
+template <typename List>
+__attribute__((noinline)) void stand_in(int64_t tiles, int64_t height, const List& rows, const Run* runs, int64_t run_count,
+                                        const PackedBlock& b, const Finish& f, const char* fetch, int64_t step) {
+  const int64_t higher = stand_in_for(height, b.columns > kLanes ? 2 : 1);
+  int64_t a_row[kTileRows], c_row[kTileRows];
+  Finish own = f;
+  for (int64_t t = 0; t < tiles; ++t) {
+    const RowList here = rows.from(t * height);
+    for (int64_t i = 0; i < higher; ++i) {
+      const int64_t at = min(i, height - 1);
+      a_row[i] = here.a_row[at], c_row[i] = here.c_row[at];
+    }
+    if (f.residual) own.residual = f.residual + (here.c - rows.c);
+    whole_tiles(1, higher, {here.a, here.c, a_row, c_row, 0, 0}, runs, run_count, b, own, fetch, step);
   }
 }
 
@@ -322,7 +318,7 @@ inline __attribute__((noinline)) void cut_tiles(int64_t tiles, int64_t height, c
   for (int64_t i = 0; i < height; ++i) row[i] = i * kTileColumns;
   if (f.bias) memcpy(bias, f.bias, b.columns * sizeof(float));
   PackedBlock whole = b;
-  whole.columns = round_up(b.columns, int64_t{kLanes});
+  whole.columns = is_narrow(b.columns) ? kLanes : kTileColumns;
   const f32v high = splat(f.activation == Activation::relu6 ? 6.0f : INFINITY);
   const bool bounded = f.activation == Activation::relu || f.activation == Activation::relu6;
   for (int64_t t = 0; t < tiles; ++t, fetch += k * step) {
@@ -348,21 +344,27 @@ inline __attribute__((noinline)) void cut_tiles(int64_t tiles, int64_t height, c
 inline void multiply_tiles(int64_t count, const RowList& rows, const Run* runs, int64_t run_count, const PackedBlock& b,
                            const Finish& f, int64_t k, const char* fetch, int64_t step) {
   const int64_t most = run_count > 0 ? kTileRows : most_rows(2);
-  const int64_t tiles = ceil_div(count, most), height = count / tiles, taller = count % tiles;
+  const int64_t tiles = ceil_div(count, most);
+  int64_t unit = unit_of(is_narrow(b.columns) ? 1 : 2);
+  if (unit > 1 && (count <= unit || all_heights())) unit = 1;
+  const int64_t units = ceil_div(count, unit), height = units / tiles * unit, taller = units % tiles;
+  const int64_t over = units * unit - count;  // rows that the last tile does without
   const auto strip = [&](int64_t first, int64_t how_many, int64_t rows_each) __attribute__((always_inline)) {
     if (how_many == 0) return;
     const RowList part = rows.from(first);
     Finish own = f;
     if (f.residual) own.residual += first * rows.c_step;
-    if (b.columns % kLanes == 0 || (run_count > 0 && has_strips(rows_each, b.columns))) {
+    if (b.columns == kTileColumns || (b.columns == kLanes && is_narrow(kLanes)) || (run_count > 0 && has_strips(rows_each, b.columns))) {
       whole_tiles(how_many, rows_each, part, runs, run_count, b, own, fetch, step);
     } else {
       cut_tiles(how_many, rows_each, part, runs, run_count, b, own, k, fetch, step);
     }
   };
-  strip(0, taller, height + 1);
+  strip(0, taller, height + unit);
   fetch += taller * b.blocks * k * step;
-  strip(taller * (height + 1), tiles - taller, height);
+  const int64_t lower = taller * (height + unit);
+  strip(lower, tiles - taller - (over > 0), height);
+  if (over > 0) strip(count - (height - over), 1, height - over);
 }
 
 // The same with bytes fetched evenly, and any activation.

@@ -120,7 +120,7 @@ void multiply_quarter(const Halves& h, Operand x, Operand p, int64_t block, cons
     const Finish f = {add || k0 > 0, nullptr, nullptr, Activation::none};
     for (int64_t q = 0; q < count; ++q) {
       const auto weights = [&](int64_t at, int64_t operand) {
-        return PackedBlock(g.packed + operand * h.panel, 7 * h.panel, tile + at, h.width);
+        return packed_block(g.packed + operand * h.panel, 7 * h.panel, tile + at, h.width);
       };
       const PackedBlock b = weights(q, p);
       // Next come the same k of the next panel, the next k of the first one, or the next product's first.

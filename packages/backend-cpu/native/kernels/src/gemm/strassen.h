@@ -8,14 +8,8 @@
 
 namespace mycelia::MYC_ISA {
 
-// y[rows, columns] = activation(x[rows, depth] w + bias + residual); depth and columns are even, rows need not be.
-struct HalvedProduct {
-  int64_t rows, depth, columns;
-  int64_t x_step;  // floats from row to row of x
-  const float *x, *packed, *bias, *residual;  // bias and residual may be null; the residual lies as y
-  Activation activation;
-  float* y;
-};
+// Depth and columns are even, rows need not be.
+using HalvedProduct = Layer;
 
 // Floats of packed weights, 7/4 of the plain pack.
 inline int64_t strassen_size(int64_t depth, int64_t columns) {

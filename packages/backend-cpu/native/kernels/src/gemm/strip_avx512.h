@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "gemm/tile_avx512.h"
+#include "part.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
@@ -144,28 +145,60 @@ struct Strip {
       : "rax", "rbx", "rcx", "rdx", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", \
         MYC_TILE_CLOBBERS)
 
+// Cases of even heights, and of odd ones, which a program may leave out.
+#define MYC_EVEN_TILES \
+  case 12: MYC_STRIP(MYC_ROWS_12); break; \
+  case 10: MYC_STRIP(MYC_ROWS_10); break; \
+  default: MYC_STRIP(MYC_ROWS_8); break;
+#define MYC_ODD_TILES \
+  case 11: MYC_STRIP(MYC_ROWS_11); break; \
+  case 9: MYC_STRIP(MYC_ROWS_9); break; \
+  default: MYC_STRIP(MYC_ROWS_7); break;
+
 // A register of the second vector.
 #define MYC_V(number) "%%zmm" number
 inline __attribute__((noinline)) void run_whole_strip(int64_t rows, Strip& x) {
-  switch (rows) {
-    MYC_TALL_TILES(MYC_STRIP)
-    default: MYC_STRIP(MYC_ROWS_7); break;
-  }
+  switch (rows) { MYC_EVEN_TILES }
+}
+inline __attribute__((noinline)) void run_odd_whole_strip(int64_t rows, Strip& x) {
+  switch (rows) { MYC_ODD_TILES }
 }
 
 #undef MYC_V
 #define MYC_V(number) "%%ymm" number
 inline __attribute__((noinline)) void run_three_quarter_strip(int64_t rows, Strip& x) {
-  switch (rows) {
-    MYC_TALL_TILES(MYC_STRIP)
-    default: MYC_STRIP(MYC_ROWS_7); break;
+  if (rows % 2) {
+    switch (rows) { MYC_ODD_TILES }
+  } else {
+    switch (rows) { MYC_EVEN_TILES }
   }
 }
 
-// At least one tile of 7 to 12 rows and 17 to 32 columns, 32 where there are several blocks; `x` is changed.
-inline void run_strip(int64_t rows, int64_t columns, Strip& x) {
+#undef MYC_EVEN_TILES
+#undef MYC_ODD_TILES
+
+// Whether there are 8 columns at most in the second vector; their mask.
+inline bool three_quarters(int64_t columns, Strip& x) {
   x.columns = (1 << (columns - kLanes)) - 1;
-  columns <= kLanes + kLanes / 2 ? run_three_quarter_strip(rows, x) : run_whole_strip(rows, x);
+  return columns <= kLanes + kLanes / 2;
+}
+
+// At least one tile of 7 to 12 rows and 17 to 32 columns, 32 where there are several blocks; `x` is changed.
+inline void run_any_strip(int64_t rows, int64_t columns, Strip& x) {
+  (three_quarters(columns, x) ? run_three_quarter_strip : rows % 2 ? run_odd_whole_strip : run_whole_strip)(rows, x);
+}
+
+// Strips that a program may leave out: of odd heights, and those whose second vector has registers of 256 bits, in whose place
+// the others serve.  tile_heights.cc
+KERNEL_PART(tile_odd)(int64_t rows, Strip& x);
+KERNEL_PART(tile_quarters)(int64_t rows, Strip& x);
+
+// As run_any_strip, for B in panels of 16 columns; false, and nothing is done, if that height was left out.
+inline bool run_strip(int64_t rows, int64_t columns, Strip& x) {
+  if (three_quarters(columns, x) && MYC_PART(tile_quarters)(rows, x) == MYC_OK) return true;
+  if (rows % 2) return MYC_PART(tile_odd)(rows, x) == MYC_OK;
+  run_whole_strip(rows, x);
+  return true;
 }
 
 #undef MYC_X

@@ -1,22 +1,11 @@
-// Channels-last convolution on packed weights: sizes from the call, and the algorithm that the compiler
-// chose.
+// The kernels of channels-last convolutions on packed weights, by the loops of an instruction set.
 #include "convolution/channels_last/conv_last.h"
+
+#include "convolution/channels_last/depthwise.h"
+#include "gemm/rows.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
-
-// `x` and `y` are the convolution's own input and output, whichever of its tensors a kernel computes.
-template <class Attrs>
-ConvLast conv_last_shape(const myc_tensor& x, const myc_tensor& y, const Attrs& a) {
-  const bool first = static_cast<ConvAlgorithm>(a.algorithm) == ConvAlgorithm::planes;  // are x's channels
-  ConvLast s = {};
-  s.n = x.shape[0], s.c = x.shape[first ? 1 : 3], s.o = s.y_pixel = y.shape[3], s.group = a.group;
-  for (int d = 0; d < 2; ++d) {
-    s.in[d] = x.shape[first + 1 + d], s.out[d] = y.shape[1 + d], s.kernel[d] = entry(a.kernel, d);
-    s.stride[d] = entry(a.stride, d), s.dilation[d] = entry(a.dilation, d), s.pad[d] = entry(a.pad, d);
-  }
-  return s;
-}
 
 // The convolution that an input gradient of stride 1 is: dy's positions in, x's out.
 ConvLast turned(const ConvLast& s) {
@@ -29,31 +18,17 @@ ConvLast turned(const ConvLast& s) {
   return t;
 }
 
+ConvLoops conv_loops() {
+  ConvLoops loops = {&kTileLoops, nullptr, MYC_PART(conv_winograd), MYC_PART(conv_stem)};
+  (void)MYC_PART(depthwise_loops)(&loops.depthwise);
+  return loops;
+}
+
 }  // namespace
 
-KERNEL_FN(conv_last, f32) {
-  const auto& a = attrs<myc_conv_last_attrs>(call);
-  ConvLast s = conv_last_shape(input(call, 0), output(call), a);
-  s.o = a.channels;  // those of `y` may be more: it begins with the channels that are written
-  const ConvEpilogue e = {in<float>(call, 2), in<float>(call, 3), static_cast<Activation>(a.activation)};
-  const float *x = in<float>(call, 0), *packed = in<float>(call, 1);
-  const myc_tensor* direct = has_input(call, 4) ? &input(call, 4) : nullptr;
-  float* y = out<float>(call);
-  const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
-  switch (algorithm) {
-    case ConvAlgorithm::direct:
-      return conv_last_direct(call, s, x, packed, e, y);
-    case ConvAlgorithm::planes:
-      return conv_last_planes(call, s, x, packed, e, y);
-    case ConvAlgorithm::winograd2:
-    case ConvAlgorithm::winograd4:
-    case ConvAlgorithm::winograd6:
-      return MYC_PART(conv_winograd)(call, s, winograd_size(algorithm), x, packed, direct, e, y);
-    case ConvAlgorithm::depthwise:
-      return s.y_pixel == s.o ? conv_last_depthwise(call, s, x, packed, e, y) : MYC_E_UNSUPPORTED;
-  }
-  return MYC_E_UNSUPPORTED;
-}
+KERNEL_FN(conv_last, f32) { return mycelia::conv_last(call, conv_loops()); }
+
+KERNEL_FN(conv_last_separable, f32) { return mycelia::conv_last_separable(call, conv_loops()); }
 
 KERNEL_FN(conv_last_input_grad, f32) {
   const auto& a = attrs<myc_conv_last_input_grad_attrs>(call);
@@ -64,7 +39,7 @@ KERNEL_FN(conv_last_input_grad, f32) {
   switch (algorithm) {
     case ConvAlgorithm::direct:
       return conv_last_phases_fit(s) ? conv_last_phases_input_grad(call, s, dy, packed, dx)
-                                     : conv_last_direct_input_grad(call, s, dy, packed, dx);
+                                     : conv_last_direct_input_grad(call, kTileLoops, s, dy, packed, dx);
     case ConvAlgorithm::winograd2:
     case ConvAlgorithm::winograd4:
     case ConvAlgorithm::winograd6:

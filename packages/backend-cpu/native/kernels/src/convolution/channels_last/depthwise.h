@@ -1,11 +1,11 @@
-// Depthwise convolution of a few rows, for the kernels that compute one row after another, and the loops inside.
+// Depthwise convolution of a few rows, for the kernels that compute one row after another: compiled once; and the loops
+// inside, once per instruction set.
 #ifndef MYCELIA_CONV_LAST_DEPTHWISE_H_
 #define MYCELIA_CONV_LAST_DEPTHWISE_H_
 
 #include "convolution/channels_last/conv_last.h"
-#include "simd/activations.h"
 
-namespace mycelia::MYC_ISA {
+namespace mycelia {
 
 constexpr int64_t kDepthwiseRows = 2;  // of y that the loops compute together, at most
 
@@ -18,18 +18,9 @@ struct DepthwiseTap {
 struct DepthwiseLanes {
   int64_t channels, pixel;  // pixel: distance of two pixels
   const float* bias;        // never null
-  f32v low, high;           // bounds of the result
+  float low, high;          // bounds of the result
   bool bounded;             // whether they are finite
-
-  MYC_INLINE f32v bound(f32v x) const { return clip(x, low, high); }
 };
-
-// Whether there are loops for blocks of positions: with the 16 short registers of SSE2 their sums do not fit.
-#if defined(__SSE2__) && !defined(__AVX2__)
-constexpr bool kDepthwiseBlocks = false;
-#else
-constexpr bool kDepthwiseBlocks = true;
-#endif
 
 // What the loops are given: rows of x (those outside of the image are rows of zeros), weights, rows of y.
 struct DepthwiseCall {
@@ -41,9 +32,53 @@ struct DepthwiseCall {
   float* y;
   int64_t rows;  // of y, 1 or 2
 
-  int64_t y_row() const { return s.out[1] * l.pixel; }
-  int64_t panel() const { return s.taps() * kPackedColumns; }  // weights of 16 channels
+  MYC_INLINE int64_t y_row() const { return s.out[1] * l.pixel; }
+  MYC_INLINE int64_t panel() const { return s.taps() * kPackedColumns; }  // weights of 16 channels
 };
+
+// The loops of an instruction set.
+struct DepthwiseLoops {
+  // Whether loops may multiply these weights by zeros outside of an image.
+  bool (*all_finite)(const float* weights, int64_t count);
+  // One pixel from a list of taps; panel: distance of the weights of 16 channels.
+  void (*pixel)(const DepthwiseLanes& l, int64_t panel, const DepthwiseTap* taps, int64_t count, const float* residual,
+                float* y);
+  // 3x3 with stride 1: all positions; whether the program has that.  depthwise_slide.cc
+  bool (*slide)(const DepthwiseCall& call);
+  // 3x3 with stride 2 and 5x5: blocks of positions.  depthwise_block.cc
+  // The position behind a block of positions from p on, or p if there is none; null without such loops.
+  int64_t (*block)(const DepthwiseCall& call, int64_t p);
+  int32_t (*activate)(float* y, int64_t count, Activation activation);  // as that of TileLoops
+};
+
+// Rows of one depthwise convolution, whose memory belongs to the Scratch given to `make`.
+struct DepthwiseRows {
+  const DepthwiseLoops* loops;
+  ConvLast s;
+  ConvEpilogue e;
+  int64_t group_rows;  // rows that are best computed together
+  bool slides;         // whether by `slide`
+  const float *weights, *zeros;
+  DepthwiseTap* taps;
+
+  // False when memory is exhausted.
+  bool make(MYC_ISA::Scratch& scratch, const DepthwiseLoops& loops, int64_t workers, const ConvLast& shape, const float* packed,
+            const ConvEpilogue& epilogue);
+
+  // Rows of x that lie under `rows` rows of y.
+  MYC_INLINE int64_t rows_under(int64_t rows) const { return (s.kernel[0] - 1) * s.dilation[0] + 1 + (rows - 1) * s.stride[0]; }
+
+  // `rows` <= group_rows rows of y, one behind another in `to` as in `residual` (may be null); under: these rows of
+  // x, null for one outside of the image.
+  void run(const float* const* under, int64_t rows, const float* residual, float* to, int64_t worker) const;
+};
+
+}  // namespace mycelia
+
+namespace mycelia::MYC_ISA {
+
+// Those of this instruction set, or of another one in a program that has both.  depthwise_loops.cc
+KERNEL_PART(depthwise_loops)(const DepthwiseLoops** found);
 
 // Keeps a compiler from computing x anew, or as part of a vector, where it would queue behind the multiply-adds.
 template <class T>
@@ -65,13 +100,12 @@ inline int64_t depthwise_cache_lines(int64_t pixel) {
   return sets * kWays;
 }
 
-// 3x3 with stride 1: all positions.  depthwise_slide.cc
-bool depthwise_slides(const ConvLast& s);
-void depthwise_slide(const DepthwiseCall& call);
+// One pixel from a list of taps.  depthwise_pixel.cc
+void depthwise_pixel(const DepthwiseLanes& l, int64_t panel, const DepthwiseTap* taps, int64_t count, const float* residual,
+                     float* y);
+bool depthwise_finite(const float* weights, int64_t count);
 
-// 3x3 with stride 2 and 5x5: blocks of positions.  depthwise_block.cc
-// The position behind a block of positions from p on, or p if there is none.
-bool depthwise_has_blocks(const ConvLast& s);
+KERNEL_PART(depthwise_slide)(const DepthwiseCall& call);
 int64_t depthwise_block(const DepthwiseCall& call, int64_t p);
 
 // 3x3 and 5x5 with stride 2: a row of the input gradient from rows of dy and the weights of the taps that reach it from
@@ -80,27 +114,6 @@ int64_t depthwise_block(const DepthwiseCall& call, int64_t p);
 bool depthwise_doubles(const ConvLast& s);
 void depthwise_double(const ConvLast& s, const DepthwiseTap* rows, int64_t count, const float* zeros, float* spare,
                       float* dx);
-
-// Rows of one depthwise convolution, whose memory belongs to the Scratch given to `make`.
-struct DepthwiseRows {
-  ConvLast s;
-  ConvEpilogue e;
-  int64_t group_rows;  // rows that are best computed together
-  bool slides;         // whether by depthwise_slide
-  const float *weights, *zeros;
-  DepthwiseTap* taps;
-
-  // False when memory is exhausted.
-  bool make(Scratch& scratch, int64_t workers, const ConvLast& shape, const float* packed,
-            const ConvEpilogue& epilogue);
-
-  // Rows of x that lie under `rows` rows of y.
-  int64_t rows_under(int64_t rows) const { return (s.kernel[0] - 1) * s.dilation[0] + 1 + (rows - 1) * s.stride[0]; }
-
-  // `rows` <= group_rows rows of y, one behind another in `to` as in `residual` (may be null); under: these rows of
-  // x, null for one outside of the image.
-  void run(const float* const* under, int64_t rows, const float* residual, float* to, int64_t worker) const;
-};
 
 }  // namespace mycelia::MYC_ISA
 

@@ -12,10 +12,17 @@ constexpr int kMaxRows = 7, kMaxColumns = 17;  // of x under a block
 BlockKernel block_kernel(const ConvLast& s, int64_t rows, bool narrow) {
   BlockKernel found;
   if constexpr (kDepthwiseBlocks) {
-    const bool two = rows == 2;
+    // Left out, parts find none: positions go one by one.
     if (narrow) return (void)MYC_PART(depthwise_narrow)(rows, &found), found;
-    if (s.kernel[0] == 3) return two ? blocks_of<3, 2, 2, kWide>() : blocks_of<3, 2, 1, kWide>();
-    (void)MYC_PART(depthwise5)(s.stride[0], rows, &found);  // left out, it finds none: positions go one by one
+    if (s.kernel[0] != 3) return (void)MYC_PART(depthwise5)(s.stride[0], rows, &found), found;
+    found.left_columns = found.right_columns = 1;
+    if (rows == 2) {
+      found.inside = depthwise_loop<3, 2, 2, kWide, 0, 0>;
+      found.left = depthwise_loop<3, 2, 2, kWide, 1, 0>;
+    } else {
+      (void)MYC_PART(depthwise_single)(&found);
+    }
+    (void)MYC_PART(depthwise_right)(rows, &found);
   }
   return found;
 }
@@ -78,13 +85,6 @@ void in_lanes(const DepthwiseCall& call, Block run, int64_t p, int64_t pixels, i
 }
 
 }  // namespace
-
-bool depthwise_has_blocks(const ConvLast& s) {
-  if (!kDepthwiseBlocks) return false;
-  const bool square = s.kernel[0] == s.kernel[1] && s.stride[0] == s.stride[1];
-  return square && s.dilation[0] == 1 && s.dilation[1] == 1 &&
-         ((s.kernel[0] == 3 && s.stride[0] == 2) || (s.kernel[0] == 5 && s.stride[0] <= 2));
-}
 
 int64_t depthwise_block(const DepthwiseCall& call, int64_t p) {
   const ConvLast& s = call.s;

@@ -6,7 +6,7 @@
 #ifndef MYCELIA_CONV_LAST_DEPTHWISE_BLOCK_H_
 #define MYCELIA_CONV_LAST_DEPTHWISE_BLOCK_H_
 
-#include "convolution/channels_last/depthwise.h"
+#include "convolution/channels_last/depthwise_lanes.h"
 #include "part.h"
 
 namespace mycelia::MYC_ISA {
@@ -54,6 +54,7 @@ __attribute__((noinline)) void depthwise_loop(const DepthwiseLanes& l, const flo
                                      const float* residual, float* y, int64_t y_row) {
   constexpr int kUnder = K + S * (kRows - 1), kColumns = K + S * (kPixels - 1);
   const int64_t n = l.pixel;
+  const LaneBounds bound(l);
   Distances d(S * n * static_cast<int64_t>(sizeof(float)));
   for (int64_t c = 0; c < l.channels; c += kLanes) {
     in_register(d.one), in_register(d.three), in_register(d.five);
@@ -95,9 +96,9 @@ __attribute__((noinline)) void depthwise_loop(const DepthwiseLanes& l, const flo
     };
     if (residual) {
       const int64_t distance = residual - y;
-      put([&](f32v v, const float* at) { return l.bound(v + load(at + distance)); });
+      put([&](f32v v, const float* at) { return bound(v + load(at + distance)); });
     } else if (l.bounded) {
-      put([&](f32v v, const float*) { return l.bound(v); });
+      put([&](f32v v, const float*) { return bound(v); });
     } else {
       put([](f32v v, const float*) { return v; });
     }
@@ -127,6 +128,10 @@ BlockKernel blocks_of() {
           kLeft,
           kRight};
 }
+
+// Wide blocks of 3x3 with stride 2 that a program may leave out: those on the right of an image, and those of one row.  depthwise_right.cc, depthwise_single.cc
+KERNEL_PART(depthwise_right)(int64_t rows, BlockKernel* found);
+KERNEL_PART(depthwise_single)(BlockKernel* found);
 
 // The narrow blocks of 3x3 with stride 2.  depthwise_narrow.cc
 KERNEL_PART(depthwise_narrow)(int64_t rows, BlockKernel* found);

@@ -4,6 +4,7 @@
 // channels of two columns take their turn, so that memory is read and written as it lies.
 // Flops and bytes: as the gradient; weights come from the first-level cache for every two columns.
 #include "convolution/channels_last/depthwise.h"
+#include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
 namespace {

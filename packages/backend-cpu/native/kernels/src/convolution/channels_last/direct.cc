@@ -1,4 +1,5 @@
-// Direct channels-last convolution: a matrix product whose rows are pixels, read in place.
+// Direct channels-last convolution: a matrix product whose rows are pixels, read in place. Compiled once: the loops are those
+// of an instruction set.
 //
 // Pixels near the border miss some taps.  Within a block of pixels those that see the same taps are computed
 // together, so no padding is ever read or multiplied.  The taps of one kernel row and all their channels are
@@ -6,12 +7,15 @@
 // Flops: 2 n out_h out_w taps c o / group, less the padding.  Bytes: x, y once; w once a block of pixels.
 #include "convolution/channels_last/conv_last.h"
 
-namespace mycelia::MYC_ISA {
+namespace mycelia {
+
+using namespace MYC_ISA;
+
 namespace {
 
 // Of k at once: a panel just fits the first-level cache. AVX-512 reads panels from the second-level cache as fast as it
 // needs them, and does better with fewer visits to the result.
-constexpr int64_t kDepth = kLanes == 16 ? 1024 : 512;
+int64_t depth_at_once(const TileLoops& loops) { return loops.lanes == 16 ? 1024 : 512; }
 constexpr int64_t kBlockFloats = 40 * 1024;  // of A in a block, to stay in the second-level cache
 constexpr int64_t kMostPixels = 384;
 
@@ -62,6 +66,7 @@ struct Classes {
 // One product: a convolution, or the part of an input gradient with one remainder of the position by the
 // stride.
 struct Product {
+  const TileLoops* loops;
   int64_t n, group, depth, columns;  // depth and columns: input and output channels of a group
   int64_t planes;  // of an image of x, each with `depth` channels last
   Axis axis[2];
@@ -205,24 +210,25 @@ struct Block {
 
   // Column blocks [begin, end), counted through all groups.
   void multiply(const Product& p, int64_t begin, int64_t end) {
-    const int64_t blocks = ceil_div(p.columns, kTileColumns);
+    const int64_t blocks = p.loops->blocks(p.columns);
     int64_t pixels = 0;
     for (int64_t i = 0; i < part_count; ++i) pixels += parts[i].end - parts[i].begin;
     for (int64_t k0 = 0; k0 < p.k_total; k0 += p.k_block) {
       const int64_t k1 = min(p.k_total, k0 + p.k_block);
       const bool last = k1 == p.k_total;
       for (int64_t q = begin, at_once; q < end; q += at_once) {
-        const int64_t g = q / blocks, block = q % blocks, column = g * p.columns + block * kTileColumns;
-        at_once = k1 - k0 == p.k_total ? blocks_at_once(block, min(blocks, block + end - q), p.k_total, p.columns) : 1;
-        const PackedBlock b(p.packed + g * p.group_stride(), p.panel_stride(), block, p.columns, at_once);
+        const int64_t g = q / blocks, block = q % blocks, column = g * p.columns + block * p.loops->columns;
+        at_once = k1 - k0 == p.k_total ? p.loops->blocks_at_once(block, min(blocks, block + end - q), p.k_total, p.columns) : 1;
+        const PackedBlock b =
+            p.loops->block(p.packed + g * p.group_stride(), p.panel_stride(), block, p.columns, at_once);
         // Weights of the next column block, or of the first one at the next depth, come while this one is
         // computed.
         Ahead ahead = {b.b, 0};
         if (p.all_taps()) {
           const int64_t next = q + at_once < end ? q + at_once : begin,
                         depth = q + at_once < end ? k0 : min(k1, p.k_total - 1);
-          const PackedBlock then(p.packed + next / blocks * p.group_stride(), p.panel_stride(), next % blocks,
-                                 p.columns);
+          const PackedBlock then = p.loops->block(p.packed + next / blocks * p.group_stride(), p.panel_stride(),
+                                                 next % blocks, p.columns);
           ahead.at = then.b + depth * kPackedColumns;
         }
         const Finish f = {k0 > 0, last && p.e.bias ? p.e.bias + column : nullptr,
@@ -233,11 +239,11 @@ struct Block {
           const int64_t count = part.end - part.begin, run_count = runs_of(p, part, k0, k1);
           const RowList rows = {p.x + g * p.depth, p.y + column, a + part.begin, c + part.begin, 0, 0};
           const bool again = q == begin && q + at_once >= end && k1 - k0 == p.k_total;  // all weights are in the cache
-          if (p.all_taps() && !again) ahead.floats = (k1 - k0) * (k1 - k0 == p.k_total ? kTileColumns : kPackedColumns) * at_once * count / pixels;
+          if (p.all_taps() && !again) ahead.floats = (k1 - k0) * (k1 - k0 == p.k_total ? p.loops->columns : kPackedColumns) * at_once * count / pixels;
           if (q == begin && p.is_matrix && k1 - k0 == p.k_total) {  // first the pixels come, a tile before they are used
-            ahead = {rows.a + rows.a_row[0] + kTileRows * p.k_total, count * p.k_total};
+            ahead = {rows.a + rows.a_row[0] + p.loops->rows * p.k_total, count * p.k_total};
           }
-          multiply_rows(count, rows, runs, run_count, b, f, ahead);
+          p.loops->multiply(count, rows, runs, run_count, b, f, ahead);
           ahead.at += ahead.floats;
         }
       }
@@ -262,9 +268,9 @@ int32_t multiply(const myc_call* call, Product& p) {
   for (const Axis& axis : p.axis) {
     p.is_matrix &= axis.taps == 1 && axis.offset0 == 0 && axis.in_step == 1 && axis.outputs == axis.in_size;
   }
-  p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, kDepth));
-  const int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
-  p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
+  p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, depth_at_once(*p.loops)));
+  const int64_t most = clamp(kBlockFloats / p.k_block, 8 * p.loops->rows, kMostPixels);
+  p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), p.loops->rows);
   const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);
   // Threads share the pixels, as most other kernels do, so that each has in its cache what it made before; not where
   // the weights, which all of them read then, are more than what would go from cache to cache.
@@ -272,12 +278,12 @@ int32_t multiply(const myc_call* call, Product& p) {
   p.shares = 1;
   if (p.k_total * p.columns < kWeightsEach * (inputs * p.depth + p.pixels * p.columns / 2))
     p.shares = clamp(p.block_pixels / kFewPixels, int64_t{1}, ceil_div(workers, pixel_blocks));
-  const int64_t column_blocks = ceil_div(p.columns, kTileColumns) * p.group;
+  const int64_t column_blocks = p.loops->blocks(p.columns) * p.group;
   const int64_t bytes = Block::bytes(p);
   char* memory = scratch.take<char>(bytes * workers);
   if (!memory) return MYC_E_MEMORY;
   // A unit of work is one column block of one share of a block of pixels; about 20 us of one core make a piece.
-  const int64_t work = p.block_pixels * p.k_total * kTileColumns / p.shares;
+  const int64_t work = p.block_pixels * p.k_total * p.loops->columns / p.shares;
   parallel_for_worker(call, pixel_blocks * p.shares * column_blocks, (int64_t{1} << 20) / (work + 1) + 1,
                       [&](int64_t begin, int64_t end, int32_t worker) {
                         Block block(p, memory + worker * bytes);
@@ -315,9 +321,10 @@ Axis gradient_axis(const ConvLast& s, int d, int64_t r) {
   return axis;
 }
 
-int32_t multiply(const myc_call* call, const ConvLast& s, int64_t planes, const float* x, const float* packed,
+int32_t multiply(const myc_call* call, const TileLoops& loops, const ConvLast& s, int64_t planes, const float* x, const float* packed,
                  const ConvEpilogue& e, float* y) {
   Product p = {};
+  p.loops = &loops;
   p.n = s.n, p.group = s.group, p.planes = planes, p.depth = s.group_c() / planes, p.columns = s.group_o(), p.y_pixel = s.y_pixel;
   for (int d = 0; d < 2; ++d) {
     p.axis[d] = {s.out[d], 0, 1, s.stride[d], s.in[d], s.kernel[d], 0, 1, -s.pad[d], s.dilation[d]};
@@ -329,19 +336,20 @@ int32_t multiply(const myc_call* call, const ConvLast& s, int64_t planes, const 
 
 }  // namespace
 
-int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+int32_t conv_last_direct(const myc_call* call, const TileLoops& loops, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y) {
-  return multiply(call, s, 1, x, packed, e, y);
+  return multiply(call, loops, s, 1, x, packed, e, y);
 }
 
-int32_t conv_last_planes(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+int32_t conv_last_planes(const myc_call* call, const TileLoops& loops, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y) {
-  return multiply(call, s, max<int64_t>(s.c, 1), x, packed, e, y);
+  return multiply(call, loops, s, max<int64_t>(s.c, 1), x, packed, e, y);
 }
 
-int32_t conv_last_direct_part(const myc_call* call, const ConvLast& s, const ConvPart& part, const float* x,
+int32_t conv_last_direct_part(const myc_call* call, const TileLoops& loops, const ConvLast& s, const ConvPart& part, const float* x,
                               const float* packed, const ConvEpilogue& e, float* y) {
   Product p = {};
+  p.loops = &loops;
   p.n = 1, p.group = s.group, p.planes = 1, p.depth = s.group_c(), p.columns = s.group_o(), p.y_pixel = s.y_pixel;
   for (int d = 0; d < 2; ++d) {
     p.axis[d] = {part.size[d], part.begin[d], 1, s.stride[d], s.in[d], s.kernel[d], 0, 1,
@@ -354,11 +362,12 @@ int32_t conv_last_direct_part(const myc_call* call, const ConvLast& s, const Con
   return multiply(call, p);
 }
 
-int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
+int32_t conv_last_direct_input_grad(const myc_call* call, const TileLoops& loops, const ConvLast& s, const float* dy,
                                     const float* packed, float* dx) {
   for (int64_t r = 0; r < min(s.stride[0], s.in[0]); ++r) {
     for (int64_t q = 0; q < min(s.stride[1], s.in[1]); ++q) {
       Product p = {};
+      p.loops = &loops;
       p.n = s.n, p.group = s.group, p.planes = 1, p.depth = s.group_o(), p.columns = s.group_c(), p.y_pixel = s.c;
       p.axis[0] = gradient_axis(s, 0, r), p.axis[1] = gradient_axis(s, 1, q);
       for (int d = 0; d < 2; ++d) p.out[d] = s.in[d], p.kernel[d] = s.kernel[d];
@@ -370,4 +379,4 @@ int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, con
   return MYC_OK;
 }
 
-}  // namespace mycelia::MYC_ISA
+}  // namespace mycelia

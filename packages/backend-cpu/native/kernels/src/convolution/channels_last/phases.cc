@@ -8,6 +8,7 @@
 // computes all of it once more.
 // Flops: 2 places union o 16, where the definition has 2 places taps o c.
 #include "convolution/channels_last/conv_last.h"
+#include "gemm/rows.h"
 #include "simd/magnitude.h"
 
 #include <cmath>
@@ -83,7 +84,7 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
   const int64_t width = s.in[1] * s.c, step = s.stride[1] * s.c;  // floats of a line of x, of a line's place
   for (int64_t first = 0; first < s.n; first += images) {
     t.n = min(images, s.n - first);
-    const int32_t status = conv_last_direct(call, t, dy + first * s.out[0] * s.out[1] * s.o, joined, {}, all_phases);
+    const int32_t status = conv_last_direct(call, kTileLoops, t, dy + first * s.out[0] * s.out[1] * s.o, joined, {}, all_phases);
     if (status != MYC_OK) return status;
     parallel_rows(call, t.n * s.in[0], width * 8, [&](int64_t line) {
       const int64_t image = line / s.in[0], i = line % s.in[0];
@@ -94,7 +95,7 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
       unknown[line] = std::isnan(magnitude_of(magnitude(begin, width)));
     });
     for (int64_t line = 0; line < t.n * s.in[0]; ++line)
-      if (unknown[line]) return conv_last_direct_input_grad(call, s, dy, packed, dx);
+      if (unknown[line]) return conv_last_direct_input_grad(call, kTileLoops, s, dy, packed, dx);
   }
   return MYC_OK;
 }

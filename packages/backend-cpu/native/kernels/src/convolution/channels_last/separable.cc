@@ -4,75 +4,58 @@
 // cache: a worker walks down its rows of an image and keeps just those of the expanded image that are still needed, in
 // a ring.  Only the first rows of a worker's share are computed twice, so shares are long.
 // Flops: those of the three convolutions.  Bytes: x, y and the packs once.
+//
+// Compiled once: the loops are those of an instruction set.
 #include "convolution/channels_last/depthwise.h"
-#if MYC_STEPS
-#include "gemm/dense_avx2.h"
-#endif
 
-namespace mycelia::MYC_ISA {
+namespace mycelia {
+
+using namespace MYC_ISA;
+
 namespace {
 
 constexpr int64_t kDepth = 384;              // of k at once: a panel of this depth is 24 KB of the first-level cache
-constexpr int64_t kDenseFloats = 16 * 1024;  // of weights that are read again for every few pixels
+constexpr int64_t kMostTileRows = 12;
 constexpr int64_t kShareRows = 4;            // of y: at least so many in a row for one worker
 constexpr int64_t kShares = 2;               // for each worker, at most: every one computes some expanded rows again
 
 // A 1x1 convolution of pixels that lie one behind another.
 struct Pointwise {
+  const TileLoops& loops;
   int64_t depth, columns;
-  const float* packed;
-  ConvEpilogue e;  // its residual lies as the result
+  const float *packed, *bias;
+  Activation activation;
 
+  // residual: as `to`; may be null.
   void run(int64_t pixels, const float* from, const float* residual, float* to) const {
-#if MYC_STEPS
-    if (!residual) {
-      const int64_t done = run_tiles(pixels, from, to);
+    if (!residual && loops.multiply_dense) {
+      const int64_t done = loops.multiply_dense({pixels, depth, columns, from, packed, bias, nullptr, activation, to, depth});
       if (done == pixels) return;
       pixels -= done, from += done * depth, to += done * columns;
     }
-#endif
-    int64_t a_row[kTileRows], c_row[kTileRows];
-    for (int64_t i = 0; i < kTileRows; ++i) a_row[i] = i * depth, c_row[i] = i * columns;
-    const int64_t blocks = ceil_div(columns, kTileColumns);
+    int64_t a_row[kMostTileRows], c_row[kMostTileRows];
+    for (int64_t i = 0; i < loops.rows; ++i) a_row[i] = i * depth, c_row[i] = i * columns;
+    const int64_t blocks = loops.blocks(columns);
     const int64_t k_total = max<int64_t>(1, depth), k_block = ceil_div(k_total, ceil_div(k_total, kDepth));
     for (int64_t k = 0; k < k_total; k += k_block) {
       const bool last = k + k_block >= k_total;
       const Run run = {k, k, min(depth - k, k_block)};
       for (int64_t block = 0, count; block < blocks; block += count) {
-        count = k_block == k_total ? blocks_at_once(block, blocks, depth, columns) : 1;
-        const PackedBlock b(packed, depth * kPackedColumns, block, columns, count);
-        const int64_t column = block * kTileColumns;
+        count = k_block == k_total ? loops.blocks_at_once(block, blocks, depth, columns) : 1;
+        const PackedBlock b = loops.block(packed, depth * kPackedColumns, block, columns, count);
+        const int64_t column = block * loops.columns;
         const RowList rows = {from, to + column, a_row, c_row, depth, columns};
-        const Finish f = {k > 0, last && e.bias ? e.bias + column : nullptr,
-                          last && residual ? residual + column : nullptr, last ? e.activation : Activation::none};
-        multiply_rows(pixels, rows, &run, 1, b, f, {b.b, 0});
+        const Finish f = {k > 0, last && bias ? bias + column : nullptr, last && residual ? residual + column : nullptr,
+                          last ? activation : Activation::none};
+        loops.multiply(pixels, rows, &run, 1, b, f, {b.b, 0});
       }
     }
   }
-
-#if MYC_STEPS
-  // The first pixels, when many columns have little depth; how many. What is left is summed up in the same order.
-  int64_t run_tiles(int64_t pixels, const float* from, float* to) const {
-    static constexpr float zeros[kTileColumns] = {}, none = INFINITY, six = 6;
-    constexpr int64_t kFloat = sizeof(float), kBlock = kTileColumns * kFloat;
-    const int64_t over = pixels % kTileRows, rest = over == 0 || over >= 4 ? over : over + 2 * kTileRows;
-    const bool fits = depth > 0 && depth * columns <= kDenseFloats && columns % kTileColumns == 0;
-    if (!fits || e.activation > Activation::relu6 || pixels <= rest) return 0;
-    DenseStrip x = {};
-    x.a = from, x.a_row = depth * kFloat, x.a_step = kTileRows * x.a_row;
-    x.c = to, x.c_row = columns * kFloat, x.c_step = (kTileRows - 1) * x.c_row;
-    x.b = packed, x.k = depth, x.blocks = columns / kTileColumns, x.tiles = (pixels - rest) / kTileRows;
-    x.start = e.bias ? e.bias : zeros, x.start_step = e.bias ? kBlock : 0;
-    x.high = e.activation == Activation::relu ? &none : e.activation == Activation::relu6 ? &six : nullptr;
-    run_dense(x);
-    return pixels - rest;
-  }
-#endif
 };
 
 }  // namespace
 
-KERNEL_FN(conv_last_separable, f32) {
+int32_t conv_last_separable(const myc_call* call, const ConvLoops& loops) {
   const auto& a = attrs<myc_conv_last_separable_attrs>(call);
   const myc_tensor &x = input(call, 0), &y = output(call);
   const float* expanding = in<float>(call, 6);
@@ -84,17 +67,18 @@ KERNEL_FN(conv_last_separable, f32) {
     s.stride[d] = entry(a.stride, d), s.dilation[d] = 1, s.pad[d] = entry(a.pad, d);
   }
   if (y.size == 0) return MYC_OK;
-  const Pointwise expand = {x.shape[3], s.c, expanding,
-                            {in<float>(call, 7), nullptr, activation(a.expand_activation)}};
-  const Pointwise project = {s.c, y.shape[3], in<float>(call, 2),
-                             {in<float>(call, 4), nullptr, activation(a.activation)}};
+  const int64_t used = max(a.activation, max(a.expand_activation, a.hidden_activation));  // those that may be left out come last
+  if (!loops.tiles->has(activation(used))) return MYC_E_UNSUPPORTED;
+  const Pointwise expand = {*loops.tiles, x.shape[3], s.c, expanding, in<float>(call, 7), activation(a.expand_activation)};
+  const Pointwise project = {*loops.tiles,  s.c, y.shape[3], in<float>(call, 2), in<float>(call, 4),
+                             activation(a.activation)};
   const float *from = in<float>(call, 0), *residual = in<float>(call, 5);
   float* to = out<float>(call);
 
   Scratch scratch(call);
   const int64_t workers = max_workers(call);
   DepthwiseRows depthwise;
-  if (!depthwise.make(scratch, workers, s, in<float>(call, 1),
+  if (!depthwise.make(scratch, *loops.depthwise, workers, s, in<float>(call, 1),
                       {in<float>(call, 3), nullptr, activation(a.hidden_activation)}))
     return MYC_E_MEMORY;
   const int64_t rows_each = depthwise.group_rows, most = depthwise.rows_under(rows_each);
@@ -137,4 +121,4 @@ KERNEL_FN(conv_last_separable, f32) {
   return MYC_OK;
 }
 
-}  // namespace mycelia::MYC_ISA
+}  // namespace mycelia

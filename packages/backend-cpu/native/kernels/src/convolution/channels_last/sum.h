@@ -3,6 +3,7 @@
 #define MYCELIA_CONV_LAST_SUM_H_
 
 #include "convolution/channels_last/conv_last.h"
+#include "gemm/rows.h"
 #include "simd/transpose.h"
 
 namespace mycelia::MYC_ISA {

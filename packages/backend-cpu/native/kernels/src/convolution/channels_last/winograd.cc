@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "convolution/channels_last/conv_last.h"
+#include "gemm/rows.h"
 #include "gemm/pack.h"
 #include "simd/magnitude.h"
 
@@ -165,12 +166,12 @@ struct Tiling {
     for (int i = 0; i < kTileRows; ++i) v_row[i] = i * width, row[i] = i * ld;
     for (int k = 0; k < kPlanes; ++k) {
       for (int64_t q = begin; q < end; ++q) {
-        PackedBlock b(packed + k * plane, panel, q, s.o);
+        PackedBlock b = packed_block(packed + k * plane, panel, q, s.o);
         b.columns =
             min<int64_t>(kTileColumns, round_up(s.o, kPackedColumns) - q * kTileColumns);  // M has room
         const bool turn = q + 1 == end;
-        const PackedBlock next(packed + (turn && k + 1 < kPlanes ? k + 1 : k) * plane, panel,
-                               turn ? begin : q + 1, s.o);
+        const PackedBlock next =
+            packed_block(packed + (turn && k + 1 < kPlanes ? k + 1 : k) * plane, panel, turn ? begin : q + 1, s.o);
         const RowList rows = {
             v + k * v_plane, product + k * m_plane + (q - begin) * kTileColumns, v_row, row, width, ld};
         multiply_rows(count, rows, &run, 1, b, Finish{}, {next.b, panel});
@@ -319,7 +320,7 @@ struct Tiling {
       const Place p = place(tile);
       const ConvPart part = {p.image, {p.row, p.col}, {min<int64_t>(m, s.out[0] - p.row),
                                                        min((end - tile) * m, s.out[1] - p.col)}};
-      const int32_t status = conv_last_direct_part(call, s, part, x, panels, e, y);
+      const int32_t status = conv_last_direct_part(call, kTileLoops, s, part, x, panels, e, y);
       if (status != MYC_OK) return status;
     }
     return MYC_OK;
