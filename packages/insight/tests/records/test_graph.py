@@ -306,3 +306,16 @@ def test_our_training_step_has_the_scopes_of_cells_and_a_forward_part(tmp_path):
         assert "Default/network-WithLossCell/_backbone-Net/two-Dense" in left, (id, left)
         assert not any("Gradients" in scope or "optimizer-" in scope for scope in left), (id, left)
         assert 2 < len(forward.leaves) < len(graphs.get(run, id).leaves)
+
+
+def test_bytes_of_outputs_count_what_is_known():
+    types = {
+        "a": ("float32", (2, 3)), "b": ("bfloat16", ()), "c": ("bool", (5,)), "d": ("complex64", (0, 7)),
+        "e": ("float32", (2, -1)), "f": ("string", (4,)), "g": ("", None), "h": ("uint8", (10**12, 10**12)),
+    }  # fmt: skip
+    leaves = [Leaf(f"s/{n}", "Op", f"s/{n}", type_of=lambda its=its: its) for n, its in types.items()]
+    graph = ScopeGraph("g", leaves)
+    sizes = {leaf.name[2]: leaf.output_bytes for leaf in leaves}
+    assert sizes == {"a": 24, "b": 2, "c": 5, "d": 0, "e": None, "f": None, "g": None, "h": 10**24}
+    assert graph.output_bytes(graph.find("s")) == (24 + 2 + 5 + 10**24, 3)
+    assert graph.output_bytes(graph.find("s/e")) == (0, 1)

@@ -45,6 +45,7 @@ def test_the_own_interface(service):
     assert found["nodes"][0]["name"] == CONV and found["nodes"][0]["path"][0] == "Default"
     info = service.get(f"{OWN}/graphs/node?name={quote(CONV)}")
     assert info["shape"] == [4, 6, 28, 28] and len(info["inputs"]) == 2 and info["attributes"]["group"] == "1"
+    assert (info["output_bytes"], info["unknown_outputs"]) == (4 * 6 * 28 * 28 * 4, 0)
     assert service.get(f"{OWN}/pipelines")["pipelines"][0]["graph"]["op_type"] == "Batch"
     assert service.refused(f"{OWN}/graphs/node?name=none")[0] == 404
     assert service.refused(f"{OWN}/graphs/view?graph=../x.pb")[0] == 404

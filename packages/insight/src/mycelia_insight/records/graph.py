@@ -6,6 +6,8 @@ range, and edges between what is seen are found in arrays, at any number of node
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -15,6 +17,7 @@ SIBLINGS = 5  # so many leaves of one type in a scope are shown as one
 WINDOW = 400  # children of a scope that are shown at once; more are shown in parts
 _DEEPEST = 100  # levels of scopes; what is deeper keeps the rest of its path as its name
 
+_NUMBER = re.compile(r"(?:bool|bfloat16|(?:int|uint|float|complex)(\d+))")
 End = tuple[int, bool]  # the number of a leaf, and whether it only decides the order
 Typed = tuple[str, tuple[int, ...] | None]  # dtype and shape
 
@@ -47,6 +50,16 @@ class Leaf:
     @property
     def shape(self) -> tuple[int, ...] | None:
         return self.type_of()[1]
+
+    @property
+    def output_bytes(self) -> int | None:
+        """Of the output; None where dtype or a size is not known, or it is no tensor of numbers."""
+        dtype, shape = self.type_of()
+        kind = _NUMBER.fullmatch(dtype)
+        if kind is None or shape is None or any(n < 0 for n in shape):
+            return None
+        bits = 8 if dtype == "bool" else 16 if dtype == "bfloat16" else int(kind[1])
+        return math.prod(shape) * bits // 8
 
     @property
     def is_dynamic(self) -> bool:
@@ -201,6 +214,12 @@ class ScopeGraph:
     def leaf_number(self, number: int) -> int | None:
         """Which of the leaves a branch is."""
         return self._leaf_of.get(number)
+
+    def output_bytes(self, number: int) -> tuple[int, int]:
+        """(bytes of all outputs in a branch that are known, how many are not known)."""
+        branch = self.branches[number]
+        sizes = [self.leaves[at].output_bytes for at in self.order[branch.begin : branch.end]]
+        return sum(size for size in sizes if size is not None), sizes.count(None)
 
     def path(self, number: int) -> list[str]:
         """Names of what a branch lies in, the outermost first, without the root."""

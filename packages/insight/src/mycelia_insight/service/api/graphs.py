@@ -58,7 +58,11 @@ def add(table: Table, library: Library, graphs: Graphs) -> None:
 
     @table.get("/runs/{run:path}/graphs/node", *WHICH, Parameter("name", str, "a name"))
     def graph_node(_request: Request, run: str, graph: str, forward: bool, name: str) -> dict:
-        """A node or scope: attributes, what it takes and who takes from it, 1000 of each at most."""
+        """A node or scope: attributes, what it takes and who takes from it, 1000 of each at most.
+
+        `output_bytes` is the sum of all outputs in it whose dtype and shape are known, null if none is;
+        `unknown_outputs` is how many are not.
+        """
         return described(graph_of(run, graph, forward), name)
 
     @table.get("/runs/{run:path}/pipelines", RUN)
@@ -103,12 +107,15 @@ def described(graph: ScopeGraph, name: str) -> dict:
         raise RequestError(404, f"the graph has no node {name[:200]!r}")
     branch, leaf = graph.branches[number], graph.leaf(number)
     inputs, outputs = graph.neighbours(number)
+    size, unknown = graph.output_bytes(number)
     return {
         **_node(graph, number, False),
         "path": graph.path(number),
         "children": len(branch.children),
         "attributes": leaf.attributes() if leaf else {},
         "source": leaf.source if leaf else "",
+        "output_bytes": None if unknown == branch.end - branch.begin else size,
+        "unknown_outputs": unknown,
         "inputs": [_end(graph, end) for end in inputs],
         "outputs": [_end(graph, end) for end in outputs],
     }
