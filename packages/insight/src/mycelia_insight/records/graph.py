@@ -90,6 +90,7 @@ class ScopeGraph:
         self.name, self.leaves, self.sides = name, leaves, sides
         self.branches: list[Branch] = [Branch("", name, "scope", "scope", -1)]
         self.branch_of_leaf = np.zeros(len(leaves), np.int64)
+        self._sizes: dict[int, int | None] = {}  # of leaves that were asked for: types are decoded once
         self._plant()
         self._by_name = {branch.name: number for number, branch in enumerate(self.branches)}
         self._number()
@@ -218,7 +219,11 @@ class ScopeGraph:
     def output_bytes(self, number: int) -> tuple[int, int]:
         """(bytes of all outputs in a branch that are known, how many are not known)."""
         branch = self.branches[number]
-        sizes = [self.leaves[at].output_bytes for at in self.order[branch.begin : branch.end]]
+        places = self.order[branch.begin : branch.end].tolist()
+        for at in places:
+            if at not in self._sizes:
+                self._sizes[at] = self.leaves[at].output_bytes
+        sizes = [self._sizes[at] for at in places]
         return sum(size for size in sizes if size is not None), sizes.count(None)
 
     def path(self, number: int) -> list[str]:
