@@ -122,9 +122,11 @@ void join_planes(const uint32_t* x, int64_t plane, uint32_t* y, int64_t pixels) 
     Four::vec a[kTiles][Four::V];
 #pragma GCC unroll 2
     for (int t = 0; t < kTiles; ++t) {
+#pragma GCC unroll 4  // rolled loops keep the tile in memory: twice the time
       for (int q = 0; q < Four::V; ++q) memcpy(&a[t][q], x + min(t * Four::V + q, kChannels - 1) * plane + p, 16);
       Four::turn(a[t]);
     }
+#pragma GCC unroll 4
     for (int i = 0; i < Four::V; ++i)
 #pragma GCC unroll 2
       for (int t = 0; t < kTiles; ++t) memcpy(y + kChannels * (p + i) + t * Four::V, &a[t][i], 16);
@@ -137,8 +139,10 @@ inline void split_planes(const uint32_t* x, uint32_t* y, int64_t plane, int64_t 
   int64_t q = 0;
   for (; q + Four::V < pixels; q += Four::V) {
     Four::vec a[Four::V];
+#pragma GCC unroll 4
     for (int i = 0; i < Four::V; ++i) memcpy(&a[i], x + 3 * (q + i), 16);
     Four::turn(a);
+#pragma GCC unroll 3
     for (int p = 0; p < 3; ++p) memcpy(y + p * plane + q, &a[p], 16);
   }
   for (; q < pixels; ++q)
