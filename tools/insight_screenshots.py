@@ -59,6 +59,9 @@ PAGES = {
     "texts": of("./media", "text"),
     "sounds": of("./media", "audio"),
     "graph": of(ADAM, "graph", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]),
+    "graph-memory": of(
+        ADAM, "graph", colour="memory", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]
+    ),
     "graphs": of(
         ADAM,
         "graph",

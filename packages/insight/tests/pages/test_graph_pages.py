@@ -102,6 +102,40 @@ def test_wheel_keys_and_dragging_move_the_view(page):
     until(driver, lambda: one(driver, "Default").rect["x"] < at - 60)
 
 
+def test_nodes_are_coloured_by_what_they_give(page):
+    driver = page(REAL + "&open=" + quote('["Default"]'))
+    until(driver, lambda: len(names(driver)) > 3)
+    choice = by(driver, "graph-colour")[0]
+    fills = "return Object.fromEntries([...document.querySelectorAll('[data-testid=graph-node]')].map("
+    fills += "(one) => [one.dataset.name, [one.dataset.shade ?? null, one.children[1].style.fill]]))"
+    assert set(map(tuple, driver.execute_script(fills).values())) == {(None, "")}
+    choice.find_element(By.CSS_SELECTOR, "[value=memory]").click()
+    until(driver, lambda: by(driver, "graph-shades"))
+    seen = driver.execute_script(fills)
+    assert seen["Default"] == [None, ""]  # what is open holds what is coloured
+    sized = {name: shade for name, (shade, fill) in seen.items() if fill}
+    assert sized and all(shade.split()[1] in ("B", "KB", "MB") for shade in sized.values())
+    assert all(shade == "not known" for shade, fill in seen.values() if shade and not fill)
+    assert len({fill for _, fill in seen.values() if fill}) > 2
+    least, most = by(driver, "graph-shades")[0].text.split("\n")[:2]
+    assert least != most and {least, most} <= set(sized.values())
+    keep = "URL.createObjectURL = (blob) => (blob.text().then((text) => (window.saved = text)), 'blob:x');"
+    driver.execute_script(keep + "HTMLAnchorElement.prototype.click = () => {};")
+    by(driver, "graph-download")[0].click()
+    saved = until(driver, lambda: driver.execute_script("return window.saved ?? ''"))
+    assert "rgb(" in saved and not any(left in saved for left in ("var(", "color(", "style=", "color-mix"))
+    choice.find_element(By.CSS_SELECTOR, "[value=dtype]").click()
+    until(driver, lambda: "float32" in by(driver, "graph-shades")[0].text)
+    assert "colour=dtype" in driver.current_url
+    driver = page(driver.current_url[driver.current_url.index("#") :])  # the address says how
+    until(driver, lambda: any(one[0] == "float32" for one in driver.execute_script(fills).values()))
+    label(driver, "output").click()
+    until(driver, lambda: by(driver, "graph-bytes"))
+    page(REAL + "&colour=memory&with=" + quote("./of mindspore"))  # two graphs have colours of their own
+    until(driver, lambda: by(driver, "graph-node"))
+    assert not by(driver, "graph-colour")[0].is_enabled() and not by(driver, "graph-shades")
+
+
 def test_names_of_nodes_are_text(page, service, gallery):
     graph = node("1", SCRIPT, f"scope {SCRIPT}") + node("2", "Add", "", "1")
     new_run(service, gallery, "named", [framed(event(1, 1.0, field(4, graph)))])

@@ -317,5 +317,10 @@ def test_bytes_of_outputs_count_what_is_known():
     graph = ScopeGraph("g", leaves)
     sizes = {leaf.name[2]: leaf.output_bytes for leaf in leaves}
     assert sizes == {"a": 24, "b": 2, "c": 5, "d": 0, "e": None, "f": None, "g": None, "h": 10**24}
-    assert graph.output_bytes(graph.find("s")) == (24 + 2 + 5 + 10**24, 3)
-    assert graph.output_bytes(graph.find("s/e")) == (0, 1)
+    outputs, scope = graph.outputs, graph.find("s")
+    assert (outputs.bytes(scope), outputs.unknown(scope)) == (24 + 2 + 5 + 10**24, 3)
+    assert (outputs.bytes(graph.find("s/e")), outputs.unknown(graph.find("s/e"))) == (None, 1)
+    dtypes = outputs.dtypes(scope)
+    assert sum(dtypes.values()) == sum(bool(leaf.dtype) for leaf in leaves)
+    assert list(dtypes.values()) == sorted(dtypes.values(), reverse=True)
+    assert outputs.dtypes(graph.find(leaves[0].name)) == {leaves[0].dtype: 1}

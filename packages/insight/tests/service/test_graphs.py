@@ -46,6 +46,13 @@ def test_the_own_interface(service):
     info = service.get(f"{OWN}/graphs/node?name={quote(CONV)}")
     assert info["shape"] == [4, 6, 28, 28] and len(info["inputs"]) == 2 and info["attributes"]["group"] == "1"
     assert (info["output_bytes"], info["unknown_outputs"]) == (4 * 6 * 28 * 28 * 4, 0)
+    outputs = service.get(f"{OWN}/graphs/outputs?graph=event-0&open=Default")["outputs"]
+    assert set(outputs) == {str(one["id"]) for one in view["nodes"]}
+    inside = [outputs[str(n["id"])] for n in view["nodes"] if n["parent"] == by_name["Default"]["id"]]
+    whole = outputs[str(by_name["Default"]["id"])]
+    assert whole["bytes"] == sum(one["bytes"] or 0 for one in inside) > 0
+    assert whole["unknown"] == sum(one["unknown"] for one in inside)
+    assert set(whole["dtypes"]) >= {"float32"}
     assert service.get(f"{OWN}/pipelines")["pipelines"][0]["graph"]["op_type"] == "Batch"
     assert service.refused(f"{OWN}/graphs/node?name=none")[0] == 404
     assert service.refused(f"{OWN}/graphs/view?graph=../x.pb")[0] == 404

@@ -58,6 +58,8 @@ export interface NodeInfo extends GraphNode {
   children: number;
   attributes: Record<string, string>;
   source: string;
+  output_bytes?: number | null;
+  unknown_outputs?: number;
   inputs: End[];
   outputs: End[];
   changes?: { what: string; left: string; right: string }[];
@@ -69,6 +71,13 @@ export interface Match {
   kind: NodeKind;
   type: string;
   path: string[];
+}
+
+// What a node gives: bytes of all outputs whose size is known, how many sizes are not, and how many are of each dtype.
+export interface Output {
+  bytes: number | null;
+  unknown: number;
+  dtypes: Record<string, number>;
 }
 
 // The last operator of a pipeline, those before it are its children.
@@ -93,6 +102,11 @@ export function view(run: string, graph: string, forward: boolean, open: string[
 export function node(run: string, graph: string, forward: boolean, name: string, second?: Second): Promise<NodeInfo> {
   const [path, query] = asked(run, "node", graph, forward, second);
   return get<NodeInfo>(path, { ...query, name });
+}
+// By the ids of what is seen.
+export async function outputs(run: string, graph: string, forward: boolean, open: string[]): Promise<Record<string, Output>> {
+  const [path, query] = asked(run, "outputs", graph, forward);
+  return (await get<{ outputs: Record<string, Output> }>(path, { ...query, open })).outputs;
 }
 export function search(run: string, graph: string, forward: boolean, text: string, second?: Second): Promise<{ total: number; nodes: Match[] }> {
   const [path, query] = asked(run, "search", graph, forward, second);

@@ -3,6 +3,9 @@ import { save } from "../parts/download";
 
 const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "paint-order"];
 
+// Mixed colours are told in a form that programs for drawings do not read.
+const plain = (value: string) => value.replace(/^color\(srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)\)$/, (_, ...parts: string[]) => `rgb(${parts.slice(0, 3).map((part) => Math.round(Number(part) * 255)).join(", ")})`);
+
 export function download(canvas: SVGSVGElement, width: number, height: number, name: string): void {
   const copy = canvas.cloneNode(true) as SVGSVGElement;
   const [mine, its] = [canvas.querySelectorAll("*"), copy.querySelectorAll("*")];
@@ -10,9 +13,9 @@ export function download(canvas: SVGSVGElement, width: number, height: number, n
     const style = getComputedStyle(one);
     for (const property of KEPT) {
       const value = style.getPropertyValue(property);
-      if (value) its[i]!.setAttribute(property, value);
+      if (value) its[i]!.setAttribute(property, plain(value));
     }
-    for (const unused of ["class", "role", "tabindex"]) its[i]!.removeAttribute(unused);
+    for (const unused of ["class", "role", "tabindex", "style"]) its[i]!.removeAttribute(unused);
   });
   copy.querySelector("[data-drawing]")?.removeAttribute("transform");
   copy.removeAttribute("class");

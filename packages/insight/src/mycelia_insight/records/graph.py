@@ -6,12 +6,15 @@ range, and edges between what is seen are found in arrays, at any number of node
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from mycelia_insight.records.graph_outputs import Outputs
 
 SIBLINGS = 5  # so many leaves of one type in a scope are shown as one
 WINDOW = 400  # children of a scope that are shown at once; more are shown in parts
@@ -90,7 +93,6 @@ class ScopeGraph:
         self.name, self.leaves, self.sides = name, leaves, sides
         self.branches: list[Branch] = [Branch("", name, "scope", "scope", -1)]
         self.branch_of_leaf = np.zeros(len(leaves), np.int64)
-        self._sizes: dict[int, int | None] = {}  # of leaves that were asked for: types are decoded once
         self._plant()
         self._by_name = {branch.name: number for number, branch in enumerate(self.branches)}
         self._number()
@@ -216,15 +218,10 @@ class ScopeGraph:
         """Which of the leaves a branch is."""
         return self._leaf_of.get(number)
 
-    def output_bytes(self, number: int) -> tuple[int, int]:
-        """(bytes of all outputs in a branch that are known, how many are not known)."""
-        branch = self.branches[number]
-        places = self.order[branch.begin : branch.end].tolist()
-        for at in places:
-            if at not in self._sizes:
-                self._sizes[at] = self.leaves[at].output_bytes
-        sizes = [self._sizes[at] for at in places]
-        return sum(size for size in sizes if size is not None), sizes.count(None)
+    @functools.cached_property
+    def outputs(self) -> Outputs:
+        """Bytes and dtypes of what the nodes give."""
+        return Outputs(self)
 
     def path(self, number: int) -> list[str]:
         """Names of what a branch lies in, the outermost first, without the root."""

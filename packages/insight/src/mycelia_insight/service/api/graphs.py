@@ -47,6 +47,30 @@ def add(table: Table, library: Library, graphs: Graphs) -> None:
         return {"run": run, "graph": graph, **seen(graph_of(run, graph, forward), open)}
 
     @table.get(
+        "/runs/{run:path}/graphs/outputs",
+        *WHICH,
+        Parameter("open", str, "names of scopes that are open", [], many=True),
+    )
+    def graph_outputs(_request: Request, run: str, graph: str, forward: bool, open: list[str]) -> dict:
+        """Of each node of the `view` with these scopes open, by its `id`: `bytes` of all outputs in it whose
+        dtype and shape are known, null if none is; `unknown`, how many are not; how many are of each dtype.
+        """
+        wanted = graph_of(run, graph, forward)
+        outputs = wanted.outputs
+        return {
+            "run": run,
+            "graph": graph,
+            "outputs": {
+                str(number): {
+                    "bytes": outputs.bytes(number),
+                    "unknown": outputs.unknown(number),
+                    "dtypes": outputs.dtypes(number),
+                }
+                for number in wanted.view(open)[0]
+            },
+        }
+
+    @table.get(
         "/runs/{run:path}/graphs/search",
         *WHICH,
         Parameter("text", str, "part of a name, whatever the case"),
@@ -107,15 +131,14 @@ def described(graph: ScopeGraph, name: str) -> dict:
         raise RequestError(404, f"the graph has no node {name[:200]!r}")
     branch, leaf = graph.branches[number], graph.leaf(number)
     inputs, outputs = graph.neighbours(number)
-    size, unknown = graph.output_bytes(number)
     return {
         **_node(graph, number, False),
         "path": graph.path(number),
         "children": len(branch.children),
         "attributes": leaf.attributes() if leaf else {},
         "source": leaf.source if leaf else "",
-        "output_bytes": None if unknown == branch.end - branch.begin else size,
-        "unknown_outputs": unknown,
+        "output_bytes": graph.outputs.bytes(number),
+        "unknown_outputs": graph.outputs.unknown(number),
         "inputs": [_end(graph, end) for end in inputs],
         "outputs": [_end(graph, end) for end in outputs],
     }
