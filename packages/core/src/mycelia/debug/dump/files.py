@@ -11,6 +11,7 @@ import csv
 import functools
 import io
 import os
+import sys
 import threading
 import time
 from array import array
@@ -143,7 +144,7 @@ def make_apart(path: str) -> None:
     folder is hidden.
     """
     os.makedirs(path, exist_ok=True)
-    if fcntl is None:
+    if sys.platform != "linux":
         return
     flags = array("l", [0])
     with suppress(OSError):  # what has no such attribute does without

@@ -94,8 +94,8 @@ class Compiled:
         """Gives the graph a parameter for each tensor that it changes, once: each run asks."""
         if self.is_arranged:
             return
-        self.is_arranged = True
         self.inputs, self.frozen, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
+        self.is_arranged = True
 
     def gives_up_folding(self, error: Exception) -> bool:
         """Whether `error` says that weights cannot be folded; nothing has run then, and the next program
