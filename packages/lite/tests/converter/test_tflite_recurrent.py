@@ -9,6 +9,7 @@ import pytest
 
 import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError, convert
+from mycelia_lite.converter.importers.tflite import graphs
 
 from .tflite_models import Builder, scaled, table
 
@@ -135,16 +136,15 @@ def test_what_a_cell_may_have_and_is_not_imported_is_named(tmp_path):
 
 
 def test_a_state_without_room_is_refused_by_the_name_of_its_node(tmp_path, monkeypatch):
-    parts, outputs = [None, (BATCH, 1 << 20)], [(BATCH, STEPS, HIDDEN)]
-    made = case("UNIDIRECTIONAL_SEQUENCE_LSTM", (BATCH, STEPS, INPUTS), parts, outputs, None)
-    source, zeros = made.write(tmp_path / "m.tflite"), np.zeros
+    weights = [np.zeros(shape, np.float32) for shape in ((HIDDEN, INPUTS), (HIDDEN, HIDDEN), (HIDDEN,))]
+    parts, outputs = [*weights, (BATCH, 1 << 20)], [(BATCH, STEPS, HIDDEN)]
+    made = case("UNIDIRECTIONAL_SEQUENCE_RNN", (BATCH, STEPS, INPUTS), parts, outputs, None)
+    source = made.write(tmp_path / "m.tflite")
 
-    def full(shape, *rest, **more):
-        if tuple(np.atleast_1d(shape)) == (BATCH, 1 << 20):
-            raise MemoryError
-        return zeros(shape, *rest, **more)
+    def full(around, info):
+        raise MemoryError
 
-    monkeypatch.setattr(np, "zeros", full)
-    with pytest.raises(ConversionError, match=r"'y0' .*no memory for its state 's1'"):
+    monkeypatch.setattr(graphs.Surroundings, "tensor_variable", full)
+    with pytest.raises(ConversionError, match=r"'y0' .*no memory for its state 's3'"):
         convert(mslite.FmkType.TFLITE, str(source), str(tmp_path / "m"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.tflite"]

@@ -1,5 +1,7 @@
 """Passes, the memory plan and programs."""
 
+import errno
+import os
 import re
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor
 from mycelia.backends import Backend, Pass, registry
+from mycelia.engine.base import files
 from mycelia.engine.capture import control
 from mycelia.engine.capture.trace import Trace, type_of
 from mycelia.engine.compile.executable import program
@@ -377,3 +380,18 @@ def test_a_pass_of_a_backend_beside_one_that_does_not_exist_is_refused():
     backend = registry.LoadedBackend(WithPasses(("mine", "", "simplifi")))
     with pytest.raises(ValueError, match=r"pass mine of backend with-passes.*'simplify'.*got 'simplifi'"):
         pipeline("lower", backend)
+
+
+def test_a_full_disk_leaves_no_half_graph(tmp_path, monkeypatch):
+    """The text of the first graph fits, its picture does not."""
+
+    def write_all(file, part):
+        os.write(file, part[:3])
+        if part.startswith(b"digraph"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "write_all", write_all)
+    with ms.config.context(save_graphs=3, save_graphs_path=str(tmp_path)):
+        with pytest.raises(OSError, match="No space left"):
+            ms.jit(lambda x: x + 1)(Tensor([1.0]))
+    assert [file.suffix for file in tmp_path.iterdir()] == [".ir"]

@@ -21,6 +21,7 @@ from contextlib import suppress
 import numpy as np
 
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.base.files import write, write_all
 
 try:
     import fcntl
@@ -166,7 +167,7 @@ def append(path: str, text: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         file = os.open(path, flags, 0o666)
     try:
-        _write_all(file, text.encode())
+        write_all(file, text.encode())
     finally:
         os.close(file)
 
@@ -196,32 +197,9 @@ def write_new(path: str, parts: Iterable[bytes | memoryview]) -> None:
     try:
         try:
             for part in parts:
-                _write_all(file, part)
+                write_all(file, part)
         finally:
             os.close(file)
     except BaseException:
         os.unlink(path)
         raise
-
-
-def write(path: str, parts: Iterable[bytes | memoryview | str]) -> None:
-    """A file of these parts, text in UTF-8, which appears whole.  Errors: OSError; nothing is left behind
-    then.
-    """
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:200]}.tmp")
-    try:
-        with open(temporary, "wb", buffering=0) as file:
-            for part in parts:
-                _write_all(file.fileno(), part.encode() if isinstance(part, str) else part)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-
-
-def _write_all(file: int, part: bytes | memoryview) -> None:
-    view = memoryview(part)
-    while len(view):
-        view = view[os.write(file, view) :]

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 
-from mycelia.engine.base import config
+from mycelia.engine.base import config, files
 from mycelia.engine.compile import failures
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.text import to_dot, to_text
@@ -46,8 +46,6 @@ class GraphFiles:
             chosen and not any(part in stage for part in chosen)
         ):
             return
-        with open(f"{path}.ir", "w", encoding="utf-8") as file:
-            file.write(to_text(self.graph, config.get("save_graphs_format")) + "\n")
+        files.write(f"{path}.ir", [to_text(self.graph, config.get("save_graphs_format")), "\n"])
         if self.level == 3:
-            with open(f"{path}.dot", "w", encoding="utf-8") as file:
-                file.write(to_dot(self.graph))
+            files.write(f"{path}.dot", [to_dot(self.graph)])
