@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "nn_ops/pool.h"
+#include "simd/lanes.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -19,15 +20,6 @@ MYC_INLINE void for_channels(int64_t begin, int64_t end, const Body& body) {
   for (; c + kVectors * kLanes <= end; c += kVectors * kLanes) body(c, Size<kVectors>(), int64_t{kLanes});
   for (; c + kLanes <= end; c += kLanes) body(c, Size<1>(), int64_t{kLanes});
   if (c < end) body(c, Size<1>(), end - c);
-}
-
-MYC_INLINE f32v load_lanes(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_partial(p, lanes); }
-MYC_INLINE void store_lanes(float* p, f32v v, int64_t lanes) {
-  if (lanes == kLanes) {
-    store(p, v);
-  } else {
-    store_partial(p, v, lanes);
-  }
 }
 
 // Pixels of a window in order, as offsets of their first channel in the image.

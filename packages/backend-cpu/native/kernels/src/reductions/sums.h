@@ -4,7 +4,7 @@
 #define MYCELIA_SUMS_H_
 
 #include "simd/half.h"
-#include "simd/vec.h"
+#include "simd/lanes.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -30,22 +30,6 @@ MYC_INLINE double sum_terms(int64_t n, const Term& term) {
     total += horizontal_sum((a + b) + (c + d));
   }
   return total;
-}
-
-template <class T>
-MYC_INLINE f32v load_lanes(const T* p, int64_t lanes) {
-  return lanes == kLanes ? load(p) : load_partial(p, lanes);
-}
-template <class T>
-MYC_INLINE void store_lanes(T* p, f32v v, int64_t lanes) {
-  if (lanes == kLanes) {
-    store(p, v);
-  } else {
-    store_partial(p, v, lanes);
-  }
-}
-MYC_INLINE f32v keep_lanes(f32v v, int64_t lanes) {
-  return lanes == kLanes ? v : select(iota() < static_cast<int32_t>(lanes), v, f32v{});
 }
 
 // Sum of x.

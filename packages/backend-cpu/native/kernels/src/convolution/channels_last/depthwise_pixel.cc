@@ -1,20 +1,9 @@
 // Depthwise convolution of one pixel, by a list of taps.
 #include "convolution/channels_last/depthwise_lanes.h"
+#include "simd/lanes.h"
 #include "simd/magnitude.h"
 
 namespace mycelia::MYC_ISA {
-namespace {
-
-MYC_INLINE f32v load_lanes(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_partial(p, lanes); }
-MYC_INLINE void store_lanes(float* p, f32v v, int64_t lanes) {
-  if (lanes == kLanes) {
-    store(p, v);
-  } else {
-    store_partial(p, v, lanes);
-  }
-}
-
-}  // namespace
 
 void depthwise_pixel(const DepthwiseLanes& l, int64_t panel, const DepthwiseTap* taps, int64_t count, const float* residual,
            float* y) {
