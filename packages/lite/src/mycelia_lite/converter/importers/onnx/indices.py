@@ -82,7 +82,7 @@ def _gather_nd(call, x, indices):
 
 
 _KINDS = {"none": 0, "add": 1, "mul": 3, "max": 5, "min": 6}  # as the runtime has them
-_REDUCED = {
+SCATTERED = {
     "none": ops.tensor_scatter_update, "add": ops.tensor_scatter_add, "mul": ops.tensor_scatter_mul,
     "max": ops.tensor_scatter_max, "min": ops.tensor_scatter_min,
 }  # fmt: skip
@@ -90,14 +90,14 @@ _REDUCED = {
 
 @operator("ScatterND")
 def _scatter_nd(call, x, indices, updates):
-    kind = call.choice("reduction", "none", _REDUCED)
+    kind = call.choice("reduction", "none", SCATTERED)
     last = len(shape_of(indices)) - 1
     depth = known_shape(call, indices, (last,))[last]
     indices = _tuples(call, shape_of(x)[:depth], indices)
     if _are_open(x, indices, updates):
         given, types = [x, indices, updates], [(x.dtype, run_time.opened(x))]
         return custom("tensor_scatter", given, types, reduction=_KINDS[kind])
-    return _REDUCED[kind](x, indices, updates)
+    return SCATTERED[kind](x, indices, updates)
 
 
 def _are_open(*values: Any) -> bool:
@@ -117,7 +117,7 @@ def _scatter_elements(call, x, indices, updates):
     shape = shape_of(indices)
     grid = [cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
     grid[axis] = indices
-    return _REDUCED[how](x, ops.stack(grid, -1), updates)
+    return SCATTERED[how](x, ops.stack(grid, -1), updates)
 
 
 @operator("OneHot")

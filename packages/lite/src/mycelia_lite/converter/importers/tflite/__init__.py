@@ -47,8 +47,7 @@ from mycelia_lite.enums import FmkType
 
 TOPICS = (
     activations, arrays, blocks, chance, detection, elementwise, graphs, indices, products, quantized,
-    recurrent, reductions, resize, selection, shapes, spectra, stablehlo, volumes,
-    windows,
+    recurrent, reductions, resize, selection, shapes, spectra, stablehlo, volumes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 

@@ -23,11 +23,8 @@ from mycelia_lite.converter.importers.onnx.calls import is_number, known, shape_
 from mycelia_lite.converter.importers.tflite.calls import Call, as_tensor, operator
 from mycelia_lite.converter.importers.tflite.file import TensorInfo
 
-CALLS = (
-    "CALL",
-    "CALL_ONCE",
-    "STABLEHLO_COMPOSITE",
-)  # operators whose graphs run in place, each node with a place of its own
+#: Operators whose graphs run in place, each node with a place of its own.
+CALLS = ("CALL", "CALL_ONCE", "STABLEHLO_COMPOSITE")
 
 
 @dataclass

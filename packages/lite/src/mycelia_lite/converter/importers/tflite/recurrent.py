@@ -32,7 +32,7 @@ def _options(call: Call, table: str) -> tuple[str, Callable]:
     return name, _ACTIVATIONS[name]
 
 
-def written_out(call: Call, x: Any, states: Sequence[Any], step: Callable) -> tuple[Any, list[Any]]:
+def _written_out(call: Call, x: Any, states: Sequence[Any], step: Callable) -> tuple[Any, list[Any]]:
     """``step(x_t, states) -> (output, states)`` along the first axis: all outputs, the last states."""
     count = shape_of(x)[0]
     if not is_number(count):
@@ -71,7 +71,7 @@ def _rnn(call: Call, x: Any, weights: Sequence[Any], state: Any, activation: tup
             h = function(x_t + ops.dense(states[0], r, None))
             return h, [h]
 
-        y, (last,) = written_out(call, ops.dense(x, w, b), [h], step)
+        y, (last,) = _written_out(call, ops.dense(x, w, b), [h], step)
     assign(call, state, last)
     return y
 
@@ -153,7 +153,7 @@ class _Lstm:
             joined = (ops.concat(tuple(v)) for v in (self.w, self.r, self.bias))
             y, h, c = _lstm_layer(x, h, c, *joined, None)[:3]
         else:
-            y, (h, c) = written_out(self.call, x, [h, c], self._step)
+            y, (h, c) = _written_out(self.call, x, [h, c], self._step)
         assign(self.call, output, h)
         assign(self.call, cell, c)
         return y

@@ -20,6 +20,7 @@ from mycelia_lite.converter import bits
 from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers import regions
 from mycelia_lite.converter.importers.onnx.calls import cast, known_shape, need_known, scalar, shape_of
+from mycelia_lite.converter.importers.onnx.indices import SCATTERED
 from mycelia_lite.converter.importers.tflite.arrays import cut
 from mycelia_lite.converter.importers.tflite.calls import Call, as_tensor, operator, rank_of
 
@@ -295,10 +296,8 @@ def _gather(call, x, indices):
     return ops.transpose(found, order) if order != tuple(range(rank)) else found
 
 
-_SCATTERED = {
-    "UPDATE": ops.tensor_scatter_update, "ADD": ops.tensor_scatter_add, "MUL": ops.tensor_scatter_mul,
-    "MAXIMUM": ops.tensor_scatter_max, "MINIMUM": ops.tensor_scatter_min,
-}  # fmt: skip
+# By the names that ONNX has for them.
+_UPDATES = {"UPDATE": "none", "ADD": "add", "MUL": "mul", "MAXIMUM": "max", "MINIMUM": "min"}
 
 
 @operator("STABLEHLO_SCATTER")
@@ -308,7 +307,7 @@ def _scatter(call, x, indices, updates):
     for name in ("indices_are_sorted", "unique_indices"):
         call.get(table, name)
     how = _computation(call, call.get(table, "update_computation_subgraph_index"), x.dtype)
-    if how not in _SCATTERED:
+    if how not in _UPDATES:
         raise call.fail(f"updates by {how}")
     axes = _axes(call, table, "scatter_dims_to_operand_dims", len(size))
     inserted = _axes(call, table, "inserted_window_dims", len(size))
@@ -338,21 +337,15 @@ def _scatter(call, x, indices, updates):
         fits = ops.logical_and(
             ops.greater_equal(place, scalar(0, place)), ops.less(place, scalar(size[d], place))
         )
-        index, inside = (
-            ops.add(index, ops.mul(place, scalar(strides[d], place))),
-            ops.logical_and(inside, fits),
-        )
-    index = ops.broadcast_to(
-        ops.where(inside, index, scalar(total, index)), everywhere
-    )  # one row more: beside x
+        index = ops.add(index, ops.mul(place, scalar(strides[d], place)))
+        inside = ops.logical_and(inside, fits)
+    beside = scalar(total, index)  # one row more than x has
+    index = ops.broadcast_to(ops.where(inside, index, beside), everywhere)
     rest = size[front:]
     rows = ops.reshape(x, (total, *rest))
     rows = ops.concat([rows, ops.zeros((1, *rest), x.dtype)], 0)
-    turned = (
-        ops.transpose(updates, (*outside, *window))
-        if [*outside, *window] != list(range(len(given)))
-        else updates
-    )
+    order = (*outside, *window)
+    turned = ops.transpose(updates, order) if order != tuple(range(len(given))) else updates
     count = math.prod(everywhere)
-    rows = _SCATTERED[how](rows, ops.reshape(index, (count, 1)), ops.reshape(turned, (count, *rest)))
+    rows = SCATTERED[_UPDATES[how]](rows, ops.reshape(index, (count, 1)), ops.reshape(turned, (count, *rest)))
     return ops.reshape(cut(rows, [0] * rank_of(rows), [1] * rank_of(rows), [total, *rest]), size)
