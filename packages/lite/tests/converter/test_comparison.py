@@ -57,6 +57,17 @@ class Branches(ms.nn.Cell):
         return a + b, ms.ops.floor(x * 7)
 
 
+def plant(monkeypatch, name: str, kind: str) -> None:
+    """From here on the rule of an op writes another operator."""
+    right = RULES[name]
+
+    def wrong(w, node):
+        right(w, node)
+        w.nodes[-1].primitive = Table(kind)
+
+    monkeypatch.setitem(RULES, name, wrong)
+
+
 def failed(*arguments, **options) -> str:
     with pytest.raises(ConversionError) as caught:
         convert(*arguments, check=True, **options)
@@ -66,13 +77,7 @@ def failed(*arguments, **options) -> str:
 
 def test_the_first_node_of_a_wrong_rule_is_named(tmp_path, write_mindir, monkeypatch):
     path = write_mindir(Branches(), tmp_path / "b", (3, 4))
-    right = RULES["abs"]
-
-    def wrong(w, node):
-        right(w, node)
-        w.nodes[-1].primitive = Table("Square")
-
-    monkeypatch.setitem(RULES, "abs", wrong)
+    plant(monkeypatch, "abs", "Square")
     text = failed(MINDIR, path, str(tmp_path / "out"))
     assert "'output0' by" in text and "output1" not in text and "from core" in text
     assert "it begins with 'Default/Abs-op0', op 'abs' at b.mindir node:3" in text
@@ -147,13 +152,7 @@ def test_a_source_of_open_sizes_is_computed_at_known_ones(tmp_path, monkeypatch)
 
 def test_a_wrong_rule_is_found_at_known_sizes(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
-    right = RULES["relu"]
-
-    def wrong(w, node):
-        right(w, node)
-        w.nodes[-1].primitive = Table("Square")
-
-    monkeypatch.setitem(RULES, "relu", wrong)
+    plant(monkeypatch, "relu", "Square")
     text = failed(mslite.FmkType.ONNX, resized(tmp_path), str(tmp_path / "m"))
     assert "from core, with these sizes known" in text and "so no node is found" in text
 
@@ -219,13 +218,7 @@ def test_rounding_of_the_source_itself_is_no_fault_of_the_result(tmp_path, monke
 
 def test_a_fault_is_found_where_few_digits_are_left(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison.importlib.util, "find_spec", lambda name: None)
-    right = RULES["sub"]
-
-    def wrong(w, node):
-        right(w, node)
-        w.nodes[-1].primitive = Table("Minimum")
-
-    monkeypatch.setitem(RULES, "sub", wrong)
+    plant(monkeypatch, "sub", "Minimum")
     failed(mslite.FmkType.ONNX, few_digits(tmp_path), str(tmp_path / "m"))
 
 
