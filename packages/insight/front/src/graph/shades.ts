@@ -1,5 +1,6 @@
 // Colours of nodes by what they give: how many bytes, or of which dtype.
 import type { Output } from "../api/graphs";
+import { sizeText } from "../parts/size";
 
 export const shadings = ["", "memory", "dtype"] as const;
 export type Shading = (typeof shadings)[number];
@@ -23,13 +24,6 @@ export interface Scale {
 const mixed = (colour: string, percent: number) => `color-mix(in srgb, ${colour} ${percent.toFixed(1)}%, var(--surface))`;
 export const heat = (level: number) => mixed("var(--graph-heat)", 8 + 77 * level);
 const dtypeFill = (dtype: string) => mixed(hue(dtype), 50);
-
-export function sizeText(bytes: number): string {
-  const units = ["B", "KB", "MB", "GB", "TB", "PB"];
-  let at = 0;
-  for (; bytes >= 1000 && at < units.length - 1; at++) bytes /= 1000;
-  return `${at ? Number(bytes.toPrecision(3)) : bytes} ${units[at]}`;
-}
 
 // leaf: ids of nodes that are not open; only these are compared, an open scope holds what they are.
 export function scaleOf(shading: Shading, outputs: Record<string, Output>, leaf: (id: number) => boolean, unknown: string): Scale {
