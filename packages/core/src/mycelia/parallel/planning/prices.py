@@ -145,22 +145,22 @@ def price(
     size = step.gradients / count
     memory["buckets"] = min(bucket, step.gradients)
     if not shared:
-        hidden_each, after = network.all_reduce(ranks, size), 0.0
+        each, after = network.all_reduce(ranks, size), 0.0
     else:
         # Parts of the sum to each, and the updated weights to all; zero3 leaves them where they are.
-        hidden_each = network.reduce_scatter(ranks, size)
+        each = network.reduce_scatter(ranks, size)
         gathered = network.reduce_scatter(ranks, step.weights)
         after = 0.0 if "weights" in shared else gathered
-    sent = count * hidden_each
+    sent = count * each
     exposed = sent + after
     forward, backward = compute / 3, 2 * compute / 3
     if overlap:  # all buckets but the last may hide behind the backward pass
-        exposed = hidden_each + max(0.0, sent - hidden_each - backward * (count - 1) / count) + after
+        exposed = each + max(0.0, sent - each - backward * (count - 1) / count) + after
     communication = sent + after
     if "weights" in shared:
         communication += 2 * gathered
         if overlap:
-            rest = max(0.0, backward - (sent - hidden_each))
+            rest = max(0.0, backward - (sent - each))
             exposed += max(0.0, gathered - forward) + max(0.0, gathered - rest)
         else:
             exposed += 2 * gathered
