@@ -148,6 +148,12 @@ def nap(x, seconds):
     return x
 
 
+def stand(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return path
+
+
 def bite(x):
     if int(x) == 666:
         os._exit(3)
@@ -170,6 +176,11 @@ def twice(x):
 @register.register_method(output_names=["y"])
 def wait(x, seconds):
     return register.add_stage(nap, x, seconds, outputs_count=1)
+
+
+@register.register_method(output_names=["y"])
+def hold(x):
+    return register.add_stage(stand, x, outputs_count=1)
 
 
 @register.register_method(output_names=["y"])

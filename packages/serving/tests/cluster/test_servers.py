@@ -47,18 +47,19 @@ def registry(runtime_dir):
     master.close()
 
 
-def test_sigterm_lets_running_requests_finish(servables, start_process, predict, until):
+def test_sigterm_lets_running_requests_finish(servables, start_process, predict, until, tmp_path):
     server = start_process(*start_arguments(servables, "--workers", "1"))
-    port = server.port()
-    slow = {"x": np.asarray(7), "seconds": np.asarray(1.0)}
+    port, gate = server.port(), tmp_path / "gate"
     replies = []
-    thread = threading.Thread(target=lambda: replies.append(predict(port, "calc", "wait", [slow])))
+    slow = {"x": str(gate)}
+    thread = threading.Thread(target=lambda: replies.append(predict(port, "calc", "hold", [slow])))
     thread.start()
     until(lambda: _outstanding(server.process.pid))
     server.process.terminate()
     until(lambda: predict(port, "calc", "twice", [x(1)]) in ("UNAVAILABLE",))
+    gate.touch()
     thread.join()
-    assert int(replies[0].results[0]["y"]) == 7
+    assert replies[0].results[0]["y"] == str(gate)
     assert server.end() == 0
     assert server.process.pid not in [s["pid"] for s in runtime.servers()]
 
