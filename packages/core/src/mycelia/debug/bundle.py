@@ -86,7 +86,7 @@ def _first_bad(folder: Path) -> dict[str, Any] | None:
         if isinstance(found, dict):
             return found
     for dump in _dumps(folder):
-        for bad in trace_nonfinite(dump):
+        for bad in (one for one in trace_nonfinite(dump) if not one.given):
             reason = f"{bad.count} of {bad.size} elements are {bad.kind}"
             return {
                 "step": bad.iteration, "operator": bad.op_full_name, "slot": bad.slot, "reason": reason,

@@ -43,7 +43,10 @@ def report(
     limit: Annotated[int, typer.Option(min=1, help="How many operators to show.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
     fail: Annotated[
-        bool, typer.Option("--fail", help="Exit with status 3 if a value is not finite.")
+        bool,
+        typer.Option(
+            "--fail", help="Exit with status 3 if a value is not finite, and is not what the code has."
+        ),
     ] = False,
     session: Annotated[str, typer.Option(help="Of a service: the session; 0 are running trainings.")] = "0",
     token: Annotated[
@@ -96,7 +99,7 @@ def _report(
         from mycelia.debug.text.shell import run_shell
 
         run_shell(DumpSource(DumpAnalyzer(folder)))
-    if fail and found:
+    if fail and not all(f.given for f in found):
         raise typer.Exit(3)
 
 
@@ -167,6 +170,9 @@ def _show(dump: Dump, found: list[NonFinite], limit: int) -> None:
     if not found:
         console.print(Text("All values are finite.", "green"))
         return
+    if found[0].given:
+        text = "All values are finite but for infinities that the code has as numbers or constants."
+        console.print(Text(text, "green"), soft_wrap=True)
     console.print(_why(found[0]), soft_wrap=True)
     if len(found) > 1:
         console.print(_table(found[:limit]))
@@ -183,6 +189,8 @@ def _why(first: NonFinite) -> Text:
     text.append(f"{first.count} of {first.size} elements")
     if first.op_type == "Parameter":
         text.append("; it was there when the step began")
+    elif first.given:
+        text.append("; a number or a constant of the code is infinite")
     elif first.born:
         text.append("; all its inputs are finite")
     elif first.born is None:
@@ -201,7 +209,7 @@ def _table(found: list[NonFinite]) -> Table:
         "iteration", "operator", "slot", "what", "count", "made here", "source", box=None, pad_edge=False
     )
     for f in found:
-        made = "yes" if f.born else "?" if f.born is None else "no"
+        made = "given" if f.given else "yes" if f.born else "?" if f.born is None else "no"
         source = f"{Path(f.stack[0].file).name}:{f.stack[0].line}" if f.stack else ""
         cells = (
             str(f.iteration),

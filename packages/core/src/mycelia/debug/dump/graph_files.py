@@ -32,7 +32,11 @@ def write_graph(root: str, of: Watched) -> None:
     files.write(f"{path}.ir", [_Text(of).text()])
     write_message(path, of.number, graphs.of_graph(of))
     known = (
-        (operator, [None if value is None else value.type.dtype for value in node.inputs])
+        (
+            operator,
+            [None if value is None else value.type.dtype for value in node.inputs],
+            [i for i, value in enumerate(node.inputs) if value is not None and value.is_constant],
+        )
         for node, operator in of.operators.items()
     )
     write_operators(root, of.number, known)
@@ -40,22 +44,36 @@ def write_graph(root: str, of: Watched) -> None:
     write_order(root, of.number, names)
 
 
-def write_calls(root: str, number: int, calls: list[Call]) -> None:
-    """The same files for the eager calls of a step; the text does not say what fed a call.
+def write_calls(
+    root: str, number: int, calls: list[Call], parameters: Sequence[tuple[str, Tensor]] = ()
+) -> None:
+    """The same files for the eager calls of a step, which read `parameters`; who made an input is known by
+    where it lies, and ``_`` stands for what no call made.
 
     Errors: OSError.
     """
     os.makedirs(os.path.join(root, "graphs"), exist_ok=True)
-    lines = [f"# IR entry: @eager{number}", f"subgraph @eager{number}() {{"]
+    lines = [f"# IR entry: @eager{number}", f"# Total params: {len(parameters)}", "# Params:"]
+    made: dict[int, str] = {}  # address -> value
+    known: list[tuple[Operator, list[DType | None], list[int]]] = []
+    for place, (label, tensor) in enumerate(parameters, 1):
+        made[tensor._data_ptr] = f"%para{place}_{label}"
+        lines.append(f"{made[tensor._data_ptr]}: {_shown(tensor.dtype, tensor.shape)}")
+    lines += ["", f"subgraph @eager{number}() {{"]
     for place, (operator, inputs, outputs) in enumerate(calls):
-        made = ", ".join(f"%{place}_{slot}" for slot in range(len(outputs))) or f"%{place}_0"
-        lines.append(f"  {made} = {operator.type}({', '.join('_' * len(inputs))}) {{}}")
+        read = ", ".join("_" if t is None else made.get(t._data_ptr, "_") for t in inputs)
+        single = [
+            i for i, t in enumerate(inputs) if t is not None and t.size == 1 and t._data_ptr not in made
+        ]
+        known.append((operator, [None if t is None else t.dtype for t in inputs], single))
+        values = [f"%{place}_{slot}" for slot in range(len(outputs))]
+        made.update((t._data_ptr, value) for t, value in zip(outputs, values) if t.size)
+        lines.append(f"  {', '.join(values) or f'%{place}_0'} = {operator.type}({read}) {{}}")
         lines.append(f"      : ({_types(inputs)}) -> ({_types(outputs)})")
         lines += _origin(operator, "      ")
     path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}")
     files.write(f"{path}.ir", ["\n".join([*lines, "}", ""])])
-    write_message(path, number, graphs.of_calls(number, calls, {}))
-    known = ((operator, [None if t is None else t.dtype for t in inputs]) for operator, inputs, _ in calls)
+    write_message(path, number, graphs.of_calls(number, calls, dict(parameters)))
     write_operators(root, number, known)
     write_order(root, number, [operator.name for operator, _, _ in calls])
 

@@ -62,4 +62,5 @@ class Step:
         self.reason = ""  # what is wrong in it, as far as it ran
         self.operators: list[Operator] = []  # whose tensors are written
         self.calls: list[Call] = []  # of eager operators
+        self.read: list[Group] = []  # Parameters that eager operators read, where nothing is kept
         self.parameters = 0  # of those that eager operators have read, how many are taken

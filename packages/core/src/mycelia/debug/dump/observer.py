@@ -172,6 +172,8 @@ class DumpObserver(Observer):
             return
         if group.call is not None:
             step.calls.append(group.call)
+        if group.kind == PARAMETER and run.of.graph is None:
+            step.read.append(group)
         if group.inputs or group.outputs:
             self.writer.guarded(self.writer.add, step, group)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ _VERSION = 1
 class RecordedOperator:
     """An operator of a dump. `op`: the op's name; `missing`: attributes that have no text, such as a graph;
     `numbers`: inputs that are Python numbers, by position; `inputs`: dtypes, None for what is no tensor;
-    `parts`: full names of what a fused one was made of, in order, by the pass `made_by`.
+    `constants`: positions of inputs that the code has as they are, constants of a graph, and of an eager
+    call single elements that no call made; `parts`: full names of what a fused one was made of, in order, by
+    the pass `made_by`.
     """
 
     op: str
@@ -32,19 +34,32 @@ class RecordedOperator:
     missing: tuple[str, ...]
     numbers: dict[int, Any]
     inputs: tuple[DType | None, ...]
+    constants: tuple[int, ...] = ()
     parts: tuple[str, ...] = ()
     made_by: str = ""
 
 
+def is_infinite(attrs: Mapping[str, Any], numbers: Mapping[int, Any]) -> bool:
+    """Whether an attribute of an operator, or a Python number that it reads, is infinite."""
+    return any(map(_is_infinite, (*attrs.values(), *numbers.values())))
+
+
+def _is_infinite(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_infinite, value))
+    return isinstance(value, float) and math.isinf(value)
+
+
 def write_operators(
-    root: str, number: int, operators: Iterable[tuple[Operator, Sequence[DType | None]]]
+    root: str, number: int, operators: Iterable[tuple[Operator, Sequence[DType | None], Sequence[int]]]
 ) -> None:
-    """The file of graph `number`: of each operator what it is, and the dtypes of its inputs.
+    """The file of graph `number`: of each operator what it is, the dtypes of its inputs, and which are
+    constants.
 
     Errors: OSError.
     """
     found: dict[str, Any] = {}
-    for operator, inputs in operators:
+    for operator, inputs, constants in operators:
         attrs, missing = {}, []
         for name, value in operator.attrs.items():
             try:
@@ -55,6 +70,7 @@ def write_operators(
             "op": operator.op.definition.name, "attrs": attrs, "missing": missing,
             "numbers": {str(i): to_json(v) for i, v in operator.numbers.items()},
             "inputs": [None if dtype is None else dtype.name for dtype in inputs],
+            "constants": list(constants),
         }  # fmt: skip
         if operator.parts:
             found[operator.name] |= {
@@ -99,6 +115,7 @@ def _read(told: dict[str, Any]) -> RecordedOperator:
         str(told["op"]), {str(name): from_json(value) for name, value in told["attrs"].items()},
         tuple(map(str, told["missing"])), {int(i): from_json(v) for i, v in told["numbers"].items()},
         tuple(None if name is None else _dtype(name) for name in told["inputs"]),
+        tuple(map(int, told.get("constants", ()))),
         tuple(map(str, told.get("parts", ()))), str(told.get("made_by", "")),
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.dump.config import DumpConfig
+from mycelia.debug.dump.eager_programs import EagerPrograms
 from mycelia.debug.dump.groups import PARAMETER, Group, Step
 from mycelia.debug.dump.layouts import laid_out
 from mycelia.debug.dump.step_folder import StepFolder
@@ -31,6 +32,7 @@ class Writer:
         self.is_broken = False
         self.parents: set[str] = set()  # folders of steps
         self.known_graphs: set[int] = set()
+        self.programs = EagerPrograms()
 
     def guarded(self, write: Callable[..., None], *args: Any) -> None:
         """``write(*args)``, unless writing failed before; a failure ends the dump, and nothing else."""
@@ -54,6 +56,11 @@ class Writer:
             raise
 
     def make_folder(self, step: Step) -> StepFolder:
+        step.folder = StepFolder(self.path_of(step), self.tensors)
+        return step.folder
+
+    def path_of(self, step: Step) -> str:
+        """Where the tensors of a step belong; the folder above is there then."""
         net, number = self.config.net_name, str(step.iteration)
         if self.config.layout == "bin":
             device = f"device_{config.get('device_id')}"
@@ -64,15 +71,20 @@ class Writer:
         if parent not in self.parents:
             files.make_apart(parent)
             self.parents.add(parent)
-        step.folder = StepFolder(os.path.join(parent, number), self.tensors)
-        return step.folder
+        return os.path.join(parent, number)
 
     def finish(self, step: Step) -> None:
         """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
+        is_new, calls = False, step.calls or [group.call for group in step.groups if group.call is not None]
+        read = step.read or [group for group in step.groups if group.kind == PARAMETER]
         try:
             for group in step.groups:
                 if group.inputs or group.outputs:
                     self.add(step, group)
+            if step.of.graph is None:  # which program this was is known now
+                step.of, is_new = self.programs.of(step.of, [operator for operator, _, _ in calls])
+                if step.folder is not None:
+                    step.folder.path = self.path_of(step)
             if step.folder is not None:
                 self.complete(step, step.folder)
         finally:
@@ -80,8 +92,9 @@ class Writer:
                 step.folder.publish()
         self.describe()
         if step.of.graph is None:
-            calls = step.calls or [group.call for group in step.groups if group.call is not None]
-            graph_files.write_calls(self.root, step.of.number, calls)
+            if is_new:
+                parameters = [(group.name, tensor) for group in read for tensor in group.tensors]
+                graph_files.write_calls(self.root, step.of.number, calls, parameters)
         elif step.of.number not in self.known_graphs:
             self.known_graphs.add(step.of.number)
             graph_files.write_graph(self.root, step.of)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mycelia.debug.dump.operator_files import is_infinite
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.graphs import Call, graph_name
 from mycelia.debug.messages.values import to_messages
@@ -16,7 +17,7 @@ from mycelia.debug.online.steps import GraphValues, Step
 from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.reading.folders import nonfinite
 from mycelia.debug.reading.ir import SourceLine
-from mycelia.debug.reading.nonfinite import NonFinite, counted
+from mycelia.debug.reading.nonfinite import NonFinite, by_birth, counted
 from mycelia.debug.statistics import array_of, is_finite
 from mycelia.engine.base import config, errors
 from mycelia.engine.observing import Operator
@@ -48,7 +49,7 @@ def _nonfinite(debugged: Any, arguments: dict[str, Any]) -> list[dict[str, Any]]
     iteration, step = _step(debugged, arguments)
     is_first = iteration == min(debugged.steps)
     found = [f for number, values in step.items() for f in _bad(iteration, number, values, is_first)]
-    return [_told(one) for one in sorted(found, key=lambda f: f.born is not True)]
+    return [_told(one) for one in by_birth(found)]
 
 
 def _bad(iteration: int, number: int, values: GraphValues, is_first: bool) -> Iterator[NonFinite]:
@@ -60,11 +61,13 @@ def _bad(iteration: int, number: int, values: GraphValues, is_first: bool) -> It
     for name, (operator, inputs, outputs) in values.calls.items():
         for slot, tensor in enumerate(outputs):
             counts = _counts(tensor)
-            born = bool(counts) and all(t is None or is_finite(t) for t in inputs)
+            reads_finite = bool(counts) and all(t is None or is_finite(t) for t in inputs)
+            given = reads_finite and "nan" not in counts and is_infinite(operator.attrs, operator.numbers)
+            born = reads_finite and not given
             for kind, count in counts.items():
                 yield NonFinite(
                     name, operator.type, slot, iteration, kind, count, tensor.size, born, rank, number,
-                    tuple(_lines(operator)),
+                    tuple(_lines(operator)), given,
                 )  # fmt: skip
 
 

@@ -254,7 +254,7 @@ def automatic_check(
     for operator in fused[:limit]:
         parts = ", ".join(operator.recorded.parts if operator.recorded else ())
         console.print(f"{operator.label}: {parts}", markup=False)
-    bad = trace_nonfinite(dump)
+    bad = [found for found in trace_nonfinite(dump) if not found.given]
     console.print(f"{len(bad)} outputs are not finite")
     for found in bad[:limit]:
         console.print(f"[{found.op_type}] {found.op_full_name} output {found.slot}: {found.count} of "

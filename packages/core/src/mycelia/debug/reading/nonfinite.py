@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from mycelia.debug.dump.operator_files import RecordedOperator, is_infinite, read_operators
 from mycelia.debug.reading.folders import Dump, Record, Step, short_name
 from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
 from mycelia.engine.base import errors
@@ -17,7 +21,8 @@ class NonFinite:
     """An output with `count` elements of a kind, "nan", "inf" or "-inf".
 
     `born`: all inputs are finite, or it has none; None if the dump does not tell. `stack`: the user's lines,
-    the innermost first.
+    the innermost first. `given`: infinities that come from numbers or constants of the code alone, as those
+    of masks do; they are not born, what makes NaN of them is.
     """
 
     op_full_name: str
@@ -31,6 +36,7 @@ class NonFinite:
     rank: int
     graph: int
     stack: tuple[SourceLine, ...]
+    given: bool = False
 
     @property
     def source(self) -> list[str]:
@@ -44,7 +50,8 @@ class NonFinite:
 
 
 def trace_nonfinite(dump: Dump, iteration: int | None = None) -> list[NonFinite]:
-    """All outputs that are not finite, those born first, each group in order of execution.
+    """All outputs that are not finite, those born first and those given last, each group in order of
+    execution.
 
     Errors: ValueError if the dump has statistics only, without the counts of NaN and infinities.
     """
@@ -53,20 +60,28 @@ def trace_nonfinite(dump: Dump, iteration: int | None = None) -> list[NonFinite]
     for step in dump.steps:
         first.setdefault((step.rank, step.graph), step.iteration)
     for rank, place in dump.ranks.items():
-        graphs = read_graphs(place)
-        seen: dict[int, int] = {}  # graph -> its last step
+        graphs, recorded = read_graphs(place), _Recorded(place)
+        latest = -1  # the step before
         is_clean = True  # whether all that was seen of this rank is finite
         for step in dump.steps:
             if step.rank == rank and iteration in (None, step.iteration):
                 before = _Before(
                     step.iteration == first[rank, step.graph],
                     is_clean,
-                    is_clean and seen.get(step.graph) == step.iteration - 1,
+                    is_clean and latest == step.iteration - 1,
                 )
-                of_step = list(_of_step(step, graphs.get(step.graph, {}), before))
-                is_clean, seen[step.graph] = is_clean and not of_step, step.iteration
+                nodes = graphs.get(step.graph, {})
+                of_step = list(
+                    _of_step(step, nodes, recorded.operators(step.graph), before, recorded.is_ours)
+                )
+                is_clean, latest = is_clean and all(f.given for f in of_step), step.iteration
                 found += of_step
-    return sorted(found, key=lambda f: f.born is not True)  # stable: order of execution within
+    return by_birth(found)
+
+
+def by_birth(found: Iterable[NonFinite]) -> list[NonFinite]:
+    """Those born first, those given last, else in the order that they have."""
+    return sorted(found, key=lambda f: 2 * f.given + (f.born is not True))
 
 
 def counted(counts: Sequence[dict[str, int] | None]) -> dict[str, int]:
@@ -78,6 +93,26 @@ def counted(counts: Sequence[dict[str, int] | None]) -> dict[str, int]:
         "tensors": len(counts), "unknown": len(counts) - len(known), "bad": sum(map(bool, known)),
         **{kind: sum(count.get(kind, 0) for count in known) for kind in ("nan", "inf", "-inf")},
     }  # fmt: skip
+
+
+class _Recorded:
+    """What the folder of a rank says of operators, if it does. `is_ours`: this library wrote it, whose
+    Parameters are as they were before what read them.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.is_ours = any((place / "graphs").glob("mycelia_operators_graph_*.json"))
+        self.known: dict[int, dict[str, RecordedOperator]] = {}
+
+    def operators(self, graph: int) -> dict[str, RecordedOperator]:
+        """Full name -> operator; nothing for a file that is damaged: what it tells is only a help here."""
+        if graph not in self.known:
+            try:
+                self.known[graph] = read_operators(self.place, graph)
+            except ValueError:
+                self.known[graph] = {}
+        return self.known[graph]
 
 
 class _Operator:
@@ -113,13 +148,20 @@ class _Before(NamedTuple):
         return self.is_first or self.is_followed or (is_argument and self.is_clean)
 
 
-def _of_step(step: Step, nodes: dict[str, GraphNode], before: _Before) -> Iterator[NonFinite]:
+def _of_step(
+    step: Step,
+    nodes: dict[str, GraphNode],
+    recorded: dict[str, RecordedOperator],
+    before: _Before,
+    is_ours: bool,
+) -> Iterator[NonFinite]:
     """All outputs of a step that are not finite, in order of execution.
 
-    In a dump of ours Parameters come first, as they were before the step; in MindSpore's as they were after.
+    In a dump of ours Parameters are as they were before the step; in MindSpore's, at its end, as after it.
     """
     by_name = {short: node for node in nodes.values() for short in short_name(node.name)}
     bad: dict[str, bool] = {}  # full name -> whether an output is not finite
+    given: set[str] = set()  # full names of operators whose infinities are the code's own
     has_begun = False
     for operator in _operators(step).values():
         node = by_name.get(operator.name)
@@ -129,14 +171,55 @@ def _of_step(step: Step, nodes: dict[str, GraphNode], before: _Before) -> Iterat
         bad[name] = any(c for _, c in counts)
         if not bad[name]:
             continue
-        came_in = not has_begun and before.came_in(name)
-        born = came_in if operator.kind == "Parameter" else _is_born(operator, node, bad)
+        if operator.kind == "Parameter":
+            born: bool | None = (is_ours or not has_begun) and before.came_in(name)
+        else:
+            born = _is_born(operator, node, bad)
+            if _reads_given(operator, node, recorded.get(name), bad, given):
+                born = any("nan" in kinds for _, kinds in counts)
+                if not born:
+                    given.add(name)
         for record, kinds in counts:
             for kind, count in kinds.items():
                 yield NonFinite(
                     name, operator.kind, record.slot, step.iteration, kind, count, _size(record), born,
-                    step.rank, step.graph, tuple(node.stack) if node else (),
+                    step.rank, step.graph, tuple(node.stack) if node else (), name in given,
                 )  # fmt: skip
+
+
+def _reads_given(
+    operator: _Operator,
+    node: GraphNode | None,
+    recorded: RecordedOperator | None,
+    bad: dict[str, bool],
+    given: set[str],
+) -> bool:
+    """Whether what it reads is finite but for infinities that are numbers or constants of the code, or were
+    made of such ones alone.
+    """
+    if recorded is None or any(bad[name] and name not in given for name in (node.inputs if node else ())):
+        return False
+    found = is_infinite(recorded.attrs, recorded.numbers) or any(
+        name in given for name in (node.inputs if node else ())
+    )
+    for record in operator.inputs:
+        kinds = _known(record)
+        if "nan" in kinds:
+            return False
+        if kinds and not (record.slot in recorded.constants or _is_made(node, given) or _is_mask(record)):
+            return False
+        found = found or bool(kinds)
+    return found
+
+
+def _is_made(node: GraphNode | None, given: set[str]) -> bool:
+    return node is not None and any(name in given for name in node.inputs)
+
+
+def _is_mask(record: Record) -> bool:
+    """Whether it is 0 but for infinities, as masks are that are added."""
+    array = record.array()
+    return array is not None and not array[np.isfinite(array)].any()
 
 
 def _known(record: Record) -> dict[str, int]:

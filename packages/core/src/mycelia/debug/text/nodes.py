@@ -148,6 +148,8 @@ def _tell(screen: Screen, row: NonFinite) -> None:
     made = {True: "made here of finite inputs", False: "read it", None: "its inputs are not known"}[row.born]
     if row.op_type == "Parameter":
         made = "was there when the step began"
+    elif row.given:
+        made = "a number or a constant of the code is infinite"
     screen.line(
         f"{short(row.op_full_name)}:{row.slot}  {row.kind}  {row.count} of {row.size}  {made}", "bold"
     )
