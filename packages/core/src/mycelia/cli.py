@@ -70,7 +70,7 @@ def list_plugins() -> None:
 @app.command("env")
 def show_settings() -> None:
     """List all settings: value in force (not of secrets), set_context key, environment variables, meaning."""
-    from mycelia.debug.recorder.environment import shown
+    from mycelia.engine.base.redaction import shown
 
     for setting in config.SETTINGS.values():
         typer.echo(f"{setting.key} = {shown(setting.key, config.get(setting.key))}")

@@ -291,9 +291,12 @@ def test_the_collector_records_a_training(tmp_path):
     assert not (tmp_path / "ckpt_dir").exists()
 
 
-def test_the_environment_is_recorded_when_asked_for(tmp_path):
+def test_the_environment_is_recorded_when_asked_for(tmp_path, monkeypatch):
     from mycelia.train.summary.environment import git_commit
 
+    secret = "hunter2-0xBEEF"
+    words = [*sys.orig_argv, f"--api-key={secret}", "--password", secret, f"s3://me:{secret}@host/data"]
+    monkeypatch.setattr(sys, "orig_argv", words)
     collector = SummaryCollector(
         str(tmp_path),
         collect_specified_data={"collect_environment": True},
@@ -303,6 +306,7 @@ def test_the_environment_is_recorded_when_asked_for(tmp_path):
     (lineage,) = tmp_path.glob("events.*_lineage")
     written = lineage.read_bytes()
     assert b"command_line" in written and sys.orig_argv[0].encode() in written and b"mine" in written
+    assert secret.encode() not in written and b"--api-key=(not shown)" in written
     tree = tmp_path / "tree"
     (tree / ".git" / "refs" / "heads").mkdir(parents=True)
     (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n")

@@ -12,8 +12,9 @@ from typing import Any
 
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.nonfinite import trace_nonfinite
-from mycelia.debug.recorder.environment import HIDDEN, environment, secrets
+from mycelia.debug.recorder.environment import environment
 from mycelia.engine.base import errors
+from mycelia.engine.base.redaction import HIDDEN, secrets
 
 _DUMPS = 1 << 28  # bytes of tensors at most, the latest iterations first
 _TEXT = (".json", ".txt", ".csv", ".ir", ".log", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".md")

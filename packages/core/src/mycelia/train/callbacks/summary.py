@@ -36,7 +36,7 @@ _LANDSCAPE = {
     "intervals": [list(range(1, 10)), list(range(10, 20))],
 }
 _DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": None}
-_DEFAULTS["collect_environment"] = False  # a command line may hold secrets
+_DEFAULTS["collect_environment"] = False  # a command line may hold secrets that nothing tells of
 _HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
 _HISTOGRAMS = 5  # parameters that are shown when none is named
 _TENSOR_STEPS = 20  # of a run: tensors are large

@@ -8,16 +8,17 @@ import shlex
 import sys
 from pathlib import Path
 
-from mycelia.engine.base import config
+from mycelia.engine.base import config, redaction
 
 
 def facts() -> dict[str, int | str]:
     """Names and values: command_line, python, platform; seed, script_sha256, git_commit if known.
 
-    git_commit is that of the working tree that holds the script; whether files differ from it is not told.
+    Secrets of the command line are not shown (`redaction.command`). git_commit is that of the working tree
+    that holds the script; whether files differ from it is not told.
     """
     found: dict[str, int | str] = {
-        "command_line": shlex.join(sys.orig_argv),
+        "command_line": shlex.join(redaction.command(sys.orig_argv)),
         "python": platform.python_version(),
         "platform": platform.platform(),
     }
