@@ -16,31 +16,20 @@ constexpr size_t kChunk = size_t{64} << 20;  // that is asked for before it is n
 
 size_t rounded(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
-// Whether there is room for large memory: the system promises more than it has, and ends the process when that is used.
-bool has_room(size_t bytes) {
-  constexpr size_t kLarge = size_t{256} << 20;
-  if (bytes < kLarge) return true;
-  std::FILE* const facts = std::fopen("/proc/meminfo", "r");
-  if (!facts) return true;  // no Linux
-  unsigned long long kilobytes, room = 0;
-  char line[128];
-  bool known = false;
-  while (std::fgets(line, sizeof(line), facts)) {
-    if (std::sscanf(line, "MemAvailable: %llu", &kilobytes) == 1) room += kilobytes, known = true;
-    else if (std::sscanf(line, "SwapFree: %llu", &kilobytes) == 1) room += kilobytes;
-  }
-  std::fclose(facts);
-  return !known || bytes / 1024 <= room;
+// Large memory lies on huge pages where the system has them: packed weights are read once a run, page after page.
+void advise_huge(uint8_t* data, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  if (bytes >= kHugePage) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+#else
+  static_cast<void>(data), static_cast<void>(bytes);
+#endif
 }
 
-// Large memory lies on huge pages where the system has them: packed weights are read once a run, page after page.
 uint8_t* allocated(size_t bytes) {
   if (!has_room(bytes)) return nullptr;
   const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
   auto* const data = static_cast<uint8_t*>(std::aligned_alloc(alignment, rounded(bytes, alignment)));
-#ifdef MADV_HUGEPAGE
-  if (data && bytes >= kHugePage) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-#endif
+  if (data) advise_huge(data, bytes);
   return data;
 }
 
@@ -57,7 +46,37 @@ void populate(uint8_t* data, size_t bytes) {
 
 }  // namespace
 
+bool has_room(uint64_t bytes) {
+  constexpr uint64_t kLarge = uint64_t{256} << 20;
+  if (bytes < kLarge) return true;
+  if (bytes > SIZE_MAX / 2) return false;
+  std::FILE* const facts = std::fopen("/proc/meminfo", "r");
+  if (!facts) return true;  // no Linux
+  unsigned long long kilobytes, room = 0;
+  char line[128];
+  bool known = false;
+  while (std::fgets(line, sizeof(line), facts)) {
+    if (std::sscanf(line, "MemAvailable: %llu", &kilobytes) == 1) room += kilobytes, known = true;
+    else if (std::sscanf(line, "SwapFree: %llu", &kilobytes) == 1) room += kilobytes;
+  }
+  std::fclose(facts);
+  return !known || bytes / 1024 <= room;
+}
+
 Memory::Memory(size_t bytes) : data_(allocated(std::max<size_t>(bytes, 1)), std::free), size_(bytes) {}
+
+Memory Memory::zeros(size_t bytes) {
+  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
+  Memory made;
+  made.size_ = bytes;
+  if (!has_room(bytes)) return made;
+  const std::shared_ptr<uint8_t> whole(static_cast<uint8_t*>(std::calloc(1, bytes + alignment)), std::free);
+  if (!whole) return made;
+  uint8_t* const data = whole.get() + (alignment - reinterpret_cast<uintptr_t>(whole.get()) % alignment);
+  advise_huge(data, bytes);
+  made.data_ = {whole, data};
+  return made;
+}
 
 Memory Pool::take(size_t bytes) {
   total_ += bytes;

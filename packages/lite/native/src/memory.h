@@ -9,10 +9,15 @@
 
 namespace mycelia::lite {
 
+// Whether there is room for large memory: the system promises more than it has, and ends the process when that is used.
+bool has_room(uint64_t bytes);
+
 class Memory {
  public:
   Memory() = default;
   explicit Memory(size_t bytes);
+  // Zeros, which take no room before they are written or read: the system brings pages at their first touch.
+  static Memory zeros(size_t bytes);
   Memory(Memory&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
   Memory& operator=(Memory&& other) noexcept {
     data_ = std::move(other.data_), size_ = std::exchange(other.size_, 0);

@@ -154,11 +154,11 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   if (Status status = check_states(stage->plan); !status) return status;
   types.resize(model_inputs);
 
-  const auto sized = [](const Type& type) { return Memory(bytes_of(type)); };
   std::vector<Border> outputs;
+  if (Status status = check_room(types, stage->plan); !status) return status;
   bool fine = true;
   for (const Type& type : types) {
-    fine = memories.emplace_back(sized(type)).data() && fine;
+    fine = memories.emplace_back(Memory::zeros(bytes_of(type))).data() && fine;
     arguments.push_back({type, memories.back().data()});
   }
   for (const State& state : states_) arguments.push_back({state.type, state.now.data()});
@@ -166,11 +166,10 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   for (const auto& [output, value] : stage->plan.outputs) {
     if (static_cast<size_t>(output) >= outputs.size()) continue;
     outputs[output].type = stage->plan.values[value].type;
-    outputs[output].memory = sized(outputs[output].type);
+    outputs[output].memory = Memory(bytes_of(outputs[output].type));
     fine = outputs[output].memory.data() && fine;
   }
-  if (!fine) return {kMemory, "no memory for the tensors of these shapes"};
-  for (Memory& memory : memories) std::memset(memory.data(), 0, memory.size());
+  if (!fine) return no_memory();
   const Workspace::Use alone(*workspace_);
   if (!alone) return shared_workspace_runs();
   if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) {
@@ -208,6 +207,21 @@ Status Session::bind(const std::shared_ptr<Stage>& stage) {
     const size_t i = output;
     return i < outputs_.size() ? outputs_[i].data : states_[i - outputs_.size()].next.data();
   });
+}
+
+Status Session::check_room(const std::vector<Type>& inputs, const Plan& plan) const {
+  uint64_t sum = static_cast<uint64_t>(plan.arena_bytes), most = sum;
+  std::string largest = "the arena of what nodes compute";
+  const auto count = [&](const char* what, const std::string& name, const Type& type) {
+    const uint64_t bytes = static_cast<uint64_t>(element_count(type.shape)) * item_bytes(type.dtype);
+    if (bytes > most) most = bytes, largest = message({what, " '", name, "', ", text_of(type)});
+    sum += std::min(bytes, UINT64_MAX - sum);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) count("input", inputs_[i].name, inputs[i]);
+  for (const auto& [output, value] : plan.outputs)
+    if (static_cast<size_t>(output) < outputs_.size()) count("output", outputs_[output].name, plan.values[value].type);
+  if (has_room(sum)) return {};
+  return {kMemory, message({"no memory for the ", sum, " bytes of tensors of these shapes, of which ", largest, " has ", most})};
 }
 
 Status Session::check_states(const Plan& plan) const {

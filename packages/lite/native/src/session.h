@@ -83,6 +83,8 @@ class Session {
   // New plans, as the constants are other ones.
   Status replan();
   Status bind(const std::shared_ptr<Stage>& stage);
+  // Fails unless there is room for inputs, outputs and arena together: the message names the largest.
+  Status check_room(const std::vector<Type>& inputs, const Plan& plan) const;
   // Fails unless what a run leaves in variables has their types.
   Status check_states(const Plan& plan) const;
 

@@ -118,6 +118,39 @@ def test_values_that_no_memory_can_hold_are_refused(tmp_path):
         file.model(tmp_path / "m.ms")
 
 
+def _sum_of(count):
+    """A file whose input `photo` has 1024 rows of `count` elements, and their sum."""
+    file = File()
+    file.tensor("photo", dims=[1024, count])
+    axes = file.constant("axes", np.array([0, 1], np.int32))
+    file.graph(
+        ["photo"], ["sum"], lambda: file.node("ReduceFusion", ["photo", axes], ["sum"], mode="ReduceSum")
+    )
+    return file
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="what memory there is is told as on Linux")
+def test_inputs_without_room_are_refused_by_name(tmp_path):
+    count = int(Path("/proc/meminfo").read_text().split()[1])  # as many floats as there are bytes
+    with pytest.raises(RuntimeError, match=rf"no memory for .* input 'photo', f32.*{count}.* {count << 12}"):
+        _sum_of(count).model(tmp_path / "m.ms")
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="what memory there is is told as on Linux")
+def test_inputs_take_memory_when_they_are_touched(tmp_path):
+    def held():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    before = held()
+    model = _sum_of(1 << 17).model(tmp_path / "m.ms")  # 512 MiB
+    assert held() - before < 1 << 28
+    (photo,) = model.get_inputs()
+    assert photo.shape == [1024, 1 << 17]
+    model.resize([photo], [[1024, 1]])
+    assert not photo.get_data_to_numpy().any()  # zeros until it is set
+    assert model.predict([photo])[0].get_data_to_numpy() == 0
+
+
 @pytest.mark.parametrize(
     ("kind", "axes", "dims"),
     [("ExpandDims", [3, 3], [2, 3]), ("Unsqueeze", [2, 2], [4])],
