@@ -79,6 +79,9 @@ def test_each_node_says_where_it_is_and_what_it_gives(tmp_path):
     dense = next(node for node in _parts(graph, 1) if _text(node, 3) == "dense")
     name = _text(dense, 2)
     assert _text(dense, 8) == f"{_text(dense, 4)}/dense-op{name}"
+    operator = next(a for n, a in fields(dense) if n == 5 and _text(a, 1) == "operator")
+    (value,) = [v for n, v in fields(operator) if n == 2]
+    assert _text(value, 7) == "Dense-op0"  # as dumps call it
     (kind,) = [v for n, v in fields(dense) if n == 6]
     (tensor,) = [v for n, v in fields(kind) if n == 2]
     (shape,) = [v for n, v in fields(tensor) if n == 2]

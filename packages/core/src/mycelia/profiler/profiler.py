@@ -14,6 +14,7 @@ from typing import Any
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import errors, ignored, log
 from mycelia.engine.compile import clock, executable
+from mycelia.engine.compile.timing import Timing
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.cost import Cost, cost
@@ -98,7 +99,7 @@ class Profiler:
         self._running = False
         self._threads: list[_Thread] = []
         self._steps: list[int] = []
-        self._programs: list[_C.Program] = []
+        self._timings: list[Timing] = []
         self._compiled: list[tuple[_C.Program, list[tuple[int, int]]]] = []
         if start_profile:
             self.start()
@@ -129,10 +130,8 @@ class Profiler:
         self.seconds += (time.perf_counter_ns() - self._started) / 1e9
         self.compile_seconds += clock.spent() - self._compiled_before
         executable.built_listeners.remove(self._watch)
-        for program in self._programs:
-            self._compiled.append((program, program.timings()))
-            program.profile(False)
-        self._programs = []
+        self._compiled += [(timing.program, timing.stop()) for timing in self._timings]
+        self._timings = []
 
     def step(self) -> None:
         """Mark the end of a step: a line in the trace."""
@@ -150,8 +149,7 @@ class Profiler:
             self.on_trace_ready(self)
 
     def _watch(self, program: _C.Program) -> None:
-        program.profile(True)
-        self._programs.append(program)
+        self._timings.append(Timing(program))
 
     def _follow_thread(self, *event: Any) -> None:
         """Called by a thread that begins: the one place where Python lets others join in."""

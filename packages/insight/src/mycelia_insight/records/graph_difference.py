@@ -18,7 +18,7 @@ from mycelia_insight.records.graph import Leaf, ScopeGraph
 STATES = ("same", "changed", "left", "right")
 _SAME, _CHANGED, _LEFT, _RIGHT = range(4)
 _ALIGNED = 2000  # operators of one type in a scope that are aligned; more are taken one after the other
-_UNSEEN = ("source",)  # attributes that say where a node was written, not what it does
+_UNSEEN = ("source", "operator")  # attributes that say where a node was written, not what it does
 
 
 @dataclasses.dataclass(frozen=True)

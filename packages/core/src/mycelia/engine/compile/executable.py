@@ -23,6 +23,7 @@ from mycelia.engine.compile.draft import Draft, Window, view_bases
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order, unfolded
 from mycelia.engine.compile.passes.graph_files import GraphFiles
+from mycelia.engine.compile.timing import Timing
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.text import to_text
@@ -103,7 +104,6 @@ def _attach_observers(made: _C.Program) -> None:
     hook = plugins.manager().hook.mycelia_observers
     observers = [o for found in hook(program=made) for o in found]
     if config.get("debug") >= 2:
-        made.profile(True)
         observers.append(_Times(made))
     if not observers:
         return
@@ -121,6 +121,7 @@ class _Times:
 
     def __init__(self, made: _C.Program) -> None:
         self.made = weakref.ref(made)
+        Timing(made)  # as long as the program lives
         self.places = {node: place for place, node in enumerate(made.nodes)}
         self.before = [0] * len(self.places)
 

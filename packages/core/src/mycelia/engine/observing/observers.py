@@ -70,11 +70,7 @@ class Watched:
             self.number = Watched._count
             Watched._count += 1
         self.name, self.graph = name, graph
-        names = Names()
-        self.operators: dict[Node, Operator] = {
-            node: names.operator(node.op, node.location, node.attrs, _rank(node))
-            for node in ([] if graph is None else _nodes(graph))
-        }
+        self.operators = {} if graph is None else operators_of(graph)
 
     @property
     def parameter_names(self) -> list[str]:
@@ -83,6 +79,12 @@ class Watched:
             return []
         unnamed = iter(range(len(self.graph.parameters)))
         return [v.name or f"inputs{next(unnamed)}" for v in self.graph.parameters]
+
+
+def operators_of(graph: Graph) -> dict[Node, Operator]:
+    """The operators of a graph and its regions, named, in order of execution."""
+    names = Names()
+    return {node: names.operator(node.op, node.location, node.attrs, _rank(node)) for node in _nodes(graph)}
 
 
 def _rank(node: Node) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from mycelia.engine.base import errors, ignored, log
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.io.files import write_text
+from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.checkpoint import ModelCheckpoint
@@ -21,12 +22,14 @@ from mycelia.train.callbacks.monitor import loss_value
 from mycelia.train.summary import environment
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import DatasetGraph, EvaluationLineage, TrainLineage, UserDefinedInfo
+from mycelia.train.summary.node_measurements import NodeRecorder
 from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
 from mycelia.train.summary.system import SystemMonitor
 
 _SWITCHES = (
     "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage",
     "collect_input_data", "collect_dataset_graph", "collect_environment", "collect_system",
+    "collect_node_times", "collect_nonfinite_nodes",
 )  # fmt: skip
 _LANDSCAPE = {
     "landscape_size": 40,
@@ -37,6 +40,7 @@ _LANDSCAPE = {
 }
 _DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": None}
 _DEFAULTS["collect_environment"] = False  # a command line may hold secrets that nothing tells of
+_DEFAULTS["collect_nonfinite_nodes"] = False  # every operator's results are looked at
 _HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
 _HISTOGRAMS = 5  # parameters that are shown when none is named
 _TENSOR_STEPS = 20  # of a run: tensors are large
@@ -142,6 +146,9 @@ class SummaryCollector(Callback):
     `export_options`: as in SummaryRecord.
     `collect_system`, on unless `collect_specified_data` or `keep_default_action` say otherwise, records the
     use of processors, memory, disk, network and NVIDIA's GPUs under `system/`, at most every five seconds.
+    `collect_node_times`, on likewise, times what the nodes of the compiled graph cost in ten steps after the
+    first; `collect_nonfinite_nodes`, off unless asked for, notes nodes that make NaN or infinities in any
+    step, which takes some percent of a training. Both go into ``node_measurements.*.json`` of the run.
     The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict
     of its options, {} for the defaults; MindSpore saves them unasked.
     Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
@@ -188,6 +195,8 @@ class SummaryCollector(Callback):
         self._started = False
         self._first = self._is_parse_loss_success = True
         self._is_seldom = False  # whether only steps that are due are of use
+        self._nodes: NodeRecorder | None = None
+        self._network: Cell | None = None  # that trains
         self._tensor_steps = range(0)
 
     def __enter__(self):
@@ -202,6 +211,7 @@ class SummaryCollector(Callback):
 
     def __exit__(self, *err):
         SummaryCollector._entered = None
+        self._end_nodes()  # an error ended the training
         self._record.close(err[0] if err else None)
 
     # ---- events --------------------------------------------------------------------------------------------
@@ -217,6 +227,8 @@ class SummaryCollector(Callback):
             self._system = SystemMonitor(self._summary_dir)
             self._system_due = self._system.due
         self._is_seldom = False
+        if params.mode == "train":
+            self._begin_nodes(params)
 
     def step_end(self, run_context):
         params = run_context.original_args()
@@ -241,7 +253,10 @@ class SummaryCollector(Callback):
             self._collect(params, step)
         if self._landscape and self._landscape["unit"] == "step":
             self._save_point(params, params.cur_step_num)
-        self._is_seldom = not self._landscape and not self._first
+        is_timing = self._nodes is not None and self._nodes.is_timing
+        if is_timing:
+            self._nodes.step_end(graph_of(params.train_network))
+        self._is_seldom = not self._landscape and not self._first and not is_timing
 
     def _record_system(self, params) -> None:
         self._record.record_scalars(params["cur_step_num"], self._system.read())
@@ -255,10 +270,13 @@ class SummaryCollector(Callback):
             self._collect(params, params.cur_epoch_num)
         if self._landscape and self._landscape["unit"] == "epoch":
             self._save_point(params, params.cur_epoch_num)
+        if self._nodes is not None:
+            self._nodes.note(graph_of(params.train_network))
         self._record.flush()
 
     def end(self, run_context):
         params = run_context.original_args()
+        self._end_nodes()
         if params.mode == "train":
             if self._collect_specified_data.get("collect_train_lineage"):
                 self._record.add_value("train_lineage", "train", self._train_lineage(params))
@@ -270,6 +288,20 @@ class SummaryCollector(Callback):
         self._record.record(0, plugin_filter=lambda plugin: plugin.endswith("lineage"))
         if params.mode == "train" and self._landscape:
             self._save_landscape_facts(params.batch_num)
+
+    def _begin_nodes(self, params) -> None:
+        times, nonfinite = (
+            bool(self._collect_specified_data.get(name))
+            for name in ("collect_node_times", "collect_nonfinite_nodes")
+        )
+        if times or nonfinite:
+            self._network = params.train_network
+            self._nodes = NodeRecorder(self._record.log_dir, times, nonfinite, lambda: params["cur_step_num"])
+
+    def _end_nodes(self) -> None:
+        if self._nodes is not None:
+            self._nodes.close(graph_of(self._network))
+            self._nodes = self._network = None
 
     @staticmethod
     def _check_callbacks(params) -> None:

@@ -10,6 +10,7 @@ from mycelia.engine.base.errors import Place
 from mycelia.engine.base.origins import ROOT, Origin
 from mycelia.engine.base.wire import field
 from mycelia.engine.ir.graph import Graph, Node, Value
+from mycelia.engine.observing.observers import operators_of
 from mycelia.nn.cell import Cell
 from mycelia.train.summary.events import single, text
 from mycelia.train.summary.values import DATA_TYPES
@@ -28,16 +29,28 @@ def graph_message(graph: Graph) -> bytes:
     """A serialized `GraphProto`: nodes in order, parameters, constants and the output.
 
     Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the path of the
-    Cell that it belongs to, or the function whose line it is, its attribute `source` the file and the line.
+    Cell that it belongs to, or the function whose line it is, its attribute `source` the file and the line,
+    `operator` how dumps and messages call it, without the scope where that is the node's.
     What a node has several results of, or what the graph returns several values of, goes through nodes
     TupleGetItem and MakeTuple, as in MindSpore.
     """
     return b"".join(_Writer(graph).parts())
 
 
+def node_names(graph: Graph) -> dict[Node, str]:
+    """The full names that `graph_message` gives to the nodes."""
+    found, count = {}, 0
+    for node in graph.nodes:
+        count += 1
+        found[node] = f"{_scope(node.location)}/{_instance(node.op.name, count)}"
+        count += len(node.outputs) if len(node.outputs) != 1 else 0
+    return found
+
+
 class _Writer:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.operators = operators_of(graph)
         self.names: dict[Value, str] = {}
         self.constants: list[bytes] = []
         self.count = 0
@@ -91,6 +104,10 @@ class _Writer:
         )
         if place is not None and place.file:
             attributes += field(5, text(1, "source") + field(2, _value(f"{place.file}:{place.line}")))
+        operator = self.operators.get(node)
+        if operator is not None:
+            known_as = operator.name.removeprefix(f"{scope}/")
+            attributes += field(5, text(1, "operator") + field(2, _value(known_as)))
         several = len(node.outputs) != 1
         if several:
             kind = field(1, _TUPLE) + field(3, b"".join(field(1, _type(v)) for v in node.outputs))
@@ -111,8 +128,12 @@ def _scope(place: Place | None) -> str:
     return f"{ROOT}/{place.function}" if place is not None and place.function else ROOT
 
 
+def _instance(kind: str, number: str | int) -> str:
+    return f"{kind}-op{number}"
+
+
 def _node(name: str, kind: str, scope: str, inputs: bytes, attributes: bytes, result: bytes) -> bytes:
-    instance = f"{kind}-op{name}"
+    instance = _instance(kind, name)
     content = inputs + text(2, name) + text(3, kind) + text(4, scope) + attributes + field(6, result)
     return field(1, content + text(8, f"{scope}/{instance}") + text(10, instance))
 
