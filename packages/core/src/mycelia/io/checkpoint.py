@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import errors, ignored, log
-from mycelia.io import ckpt, safetensors
+from mycelia.io import ckpt, provenance, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.into_net import load_param_into_net
 from mycelia.io.raw import Raw, of_tensor, to_parameter
@@ -71,6 +71,7 @@ def save_checkpoint(
     entries = _parameters(save_obj)
     if choice_func is not None:
         entries = {name: value for name, value in entries.items() if choice_func(name)}
+    tell = provenance.writing("checkpoint", filter(_is_tensor, entries.values()))
     entries = {n: value if isinstance(value, str) else of_tensor(value) for n, value in entries.items()}
     for name, value in (append_dict or {}).items():
         entries[name] = _appended(name, value)
@@ -85,13 +86,13 @@ def save_checkpoint(
                 ckpt.write(file, entries.items(), crc_check=crc_check, key=enc_key, mode=enc_mode)
             else:
                 safetensors.write(file, entries, crc_check=crc_check)
+        tell(path)
 
     if async_save:
         entries = {name: value.copy() if isinstance(value, Raw) else value for name, value in entries.items()}
         _writer().submit(path, write)
         return
-    if _writer.cache_info().currsize:
-        _writer().wait()  # an earlier asynchronous save of the same file must not win
+    wait_for_saves()  # an earlier asynchronous save of the same file must not win
     write()
 
 
@@ -123,6 +124,12 @@ class _Writer:
 @functools.cache
 def _writer() -> _Writer:
     return _Writer()
+
+
+def wait_for_saves() -> None:
+    """Return when no asynchronous save is being written any more."""
+    if _writer.cache_info().currsize:
+        _writer().wait()
 
 
 def async_ckpt_thread_status():
@@ -267,6 +274,7 @@ def load_checkpoint(
             "The loaded parameter dict is empty after filter or specify, please check whether "
             f"'filter_prefix' or 'specify_prefix' are set correctly ({path} holds {len(entries)} values)."
         )
+    provenance.read(path, filter(_is_tensor, parameters.values()))
     if net is not None:
         load_param_into_net(net, parameters, strict_load)
     return parameters

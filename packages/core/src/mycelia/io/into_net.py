@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mycelia.engine.base import ignored, log
+from mycelia.io import provenance
 
 _log = log.logger(__name__)
 
@@ -59,6 +60,7 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
         raise RuntimeError(_mismatch(problems, param_not_load, ckpt_not_load))
     for name, value in values.items():
         targets[name].set_data(value)
+        provenance.mark([targets[name]], provenance.source_of(parameter_dict[partner[name]]))
     for listener in listeners:
         listener(param_not_load, ckpt_not_load)
     if param_not_load:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable
 from typing import Any
 
-from mycelia.io import crypto
+from mycelia.io import crypto, provenance
 from mycelia.io.files import atomic_write
 
 __all__ = ["export", "load", "load_mindir", "save_mindir"]
@@ -115,6 +116,8 @@ def export(net, *inputs, file_name, file_format, **kwargs):
         )
     if kwargs.get("custom_func") is not None and file_format != "MINDIR":
         raise ValueError(f"For 'export', 'custom_func' is for MINDIR, but 'file_format' is {file_format}.")
+    before = {provenance.file_at(path) for path in _places(file_name, file_format)}
+    tell = provenance.writing("export", net.get_parameters() if hasattr(net, "get_parameters") else ())
     if file_format == "MINDIR":
         _export_mindir(net, inputs, file_name, **kwargs)
     elif file_format == "ONNX":
@@ -123,6 +126,19 @@ def export(net, *inputs, file_name, file_format, **kwargs):
         onnx.export(net, *inputs, file_name=file_name, **kwargs)
     else:
         _exporter(file_format)(net, *inputs, file_name=file_name, **kwargs)
+    for path in _places(file_name, file_format):
+        if provenance.file_at(path) not in before:
+            tell(path)
+
+
+def _places(file_name: str, file_format: str) -> list[str]:
+    """Where an export may put its files."""
+    suffix = f".{file_format.lower()}"
+    path = os.path.realpath(file_name)
+    stem = path.removesuffix(suffix)
+    data = glob.glob(f"{glob.escape(stem)}_variables/data_*")
+    found = (path, stem + suffix, f"{stem}_graph{suffix}", f"{stem}{suffix}.data", *sorted(data))
+    return [one for one in dict.fromkeys(found) if os.path.isfile(one)]
 
 
 def _export_mindir(

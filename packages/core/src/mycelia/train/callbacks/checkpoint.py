@@ -13,7 +13,7 @@ from mycelia.engine.base import errors, ignored, log
 from mycelia.engine.base.wire import field
 from mycelia.engine.ops.random.generator import Generator
 from mycelia.engine.tensors.tensor import Tensor
-from mycelia.io.checkpoint import save_checkpoint
+from mycelia.io.checkpoint import save_checkpoint, wait_for_saves
 from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
 from mycelia.train.callbacks.base import Callback
@@ -251,10 +251,7 @@ class ModelCheckpoint(Callback):
             return
         if params.cur_step_num > self._last_step or not self._latest:
             self._save(params)
-        from mycelia.io.checkpoint import async_ckpt_thread_status
-
-        while async_ckpt_thread_status():
-            time.sleep(0.01)
+        wait_for_saves()
 
     def __exit__(self, *err):
         if err and err[0] is not None and self._config.exception_save and self._params is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mycelia.engine.base import errors, ignored, log
 from mycelia.engine.tensors.tensor import Parameter, Tensor
+from mycelia.io.checkpoint import save_checkpoint, wait_for_saves
 from mycelia.io.files import write_text
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
@@ -30,6 +31,7 @@ _SWITCHES = (
     "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage",
     "collect_input_data", "collect_dataset_graph", "collect_environment", "collect_system",
     "collect_node_times", "collect_nonfinite_nodes",
+    "collect_artifacts",
 )  # fmt: skip
 _LANDSCAPE = {
     "landscape_size": 40,
@@ -149,6 +151,8 @@ class SummaryCollector(Callback):
     `collect_node_times`, on likewise, times what the nodes of the compiled graph cost in ten steps after the
     first; `collect_nonfinite_nodes`, off unless asked for, notes nodes that make NaN or infinities in any
     step, which takes some percent of a training. Both go into ``node_measurements.*.json`` of the run.
+    `collect_artifacts`, as much on, lists the data and checkpoints that the run was made of and the files
+    that it makes in `mycelia-artifacts.jsonl`, with their SHA-256.
     The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict
     of its options, {} for the defaults; MindSpore saves them unasked.
     Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
@@ -203,7 +207,10 @@ class SummaryCollector(Callback):
         if SummaryCollector._entered is not None:
             raise _second_collector()
         self._record = SummaryRecord(
-            self._summary_dir, max_file_size=self._max_file_size, export_options=self._export_options
+            self._summary_dir,
+            max_file_size=self._max_file_size,
+            export_options=self._export_options,
+            artifacts=bool(self._collect_specified_data.get("collect_artifacts")),
         )
         self._first = True
         SummaryCollector._entered = self
@@ -229,6 +236,8 @@ class SummaryCollector(Callback):
         self._is_seldom = False
         if params.mode == "train":
             self._begin_nodes(params)
+        else:
+            self._list_artifacts(params, params.eval_network, params.valid_dataset)
 
     def step_end(self, run_context):
         params = run_context.original_args()
@@ -244,6 +253,8 @@ class SummaryCollector(Callback):
             self._started = True
             self._add_graph(params.train_network)
             self._add_dataset_graph(params.train_dataset)
+            # Not before: other callbacks may load a checkpoint when the training begins.
+            self._list_artifacts(params, params.train_network, params.train_dataset)
             if self._custom:
                 self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
             self._record.record(params.cur_step_num)
@@ -394,6 +405,11 @@ class SummaryCollector(Callback):
         if self._collect_specified_data.get("collect_dataset_graph") and hasattr(dataset, "to_json"):
             self._record.add_value("dataset_graph", "train_dataset", DatasetGraph(dataset.to_json()))
 
+    def _list_artifacts(self, params, network, dataset) -> None:
+        if self._record.artifacts is not None:
+            name = type(params.get("network") or network).__name__
+            self._record.artifacts.begin(params.mode, name, network, dataset, params)
+
     @staticmethod
     def _get_optimizer(params) -> Optimizer | None:
         """The optimizer of the run, or the one that its network holds."""
@@ -413,6 +429,9 @@ class SummaryCollector(Callback):
         loss_fn = params.loss_fn or getattr(params.network, "loss_fn", None)
         path, size = _dataset_facts(params.train_dataset)
         saved = _latest_checkpoint(params)
+        model_size = (
+            os.path.getsize(saved) if saved and os.path.exists(saved) else 0
+        )  # it may not have been written
         return TrainLineage(
             optimizer=None if optimizer is None else type(optimizer).__name__,
             learning_rate=float(np.ravel(rate.asnumpy())[0]) if isinstance(rate, Parameter) else None,
@@ -426,7 +445,7 @@ class SummaryCollector(Callback):
             network=type(params.network).__name__,
             loss=loss_value(params.net_outputs),
             model_path=json.dumps({"ckpt": saved}),
-            model_size=os.path.getsize(saved) if saved else 0,
+            model_size=model_size,
         )
 
     # ---- the loss landscape --------------------------------------------------------------------------------
@@ -435,8 +454,6 @@ class SummaryCollector(Callback):
         """Save the weights of a step that an interval of the landscape names."""
         if not any(number in interval for interval in self._landscape["intervals"]):
             return
-        from mycelia.io.checkpoint import save_checkpoint
-
         network = params.network
         name = f"{type(network).__name__}_{number}_{self._landscape['unit']}.ckpt"
         path = os.path.join(self._ckpt_dir, name)
@@ -492,5 +509,6 @@ def _dataset_facts(dataset) -> tuple[str | None, int | None]:
 def _latest_checkpoint(params) -> str | None:
     for callback in params.get("list_callback") or ():
         if isinstance(callback, ModelCheckpoint) and callback.latest_ckpt_file_name:
+            wait_for_saves()  # it may be written on another thread
             return os.path.abspath(callback.latest_ckpt_file_name)
     return None

@@ -22,6 +22,7 @@ from mycelia.nn.cell import Cell
 from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
 from mycelia.train.summary.alive import AliveFile
+from mycelia.train.summary.artifacts import Artifacts
 from mycelia.train.summary.events import EventFile, begin_event_file, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS, Message
@@ -73,7 +74,9 @@ class SummaryRecord:
     `raise_exception`: whether errors of the disk are raised; `export_options`: ``{"tensor_format": "npy"}``
     saves tensors as files too; `num_process` has no effect: records are written where they are made;
     `tensorboard`: whether TensorBoard's file, `events.out.tfevents.*`, is written beside, without landscapes
-    and pipelines, with hyper-parameters at the end. One open instance a process; usable as a context manager.
+    and pipelines, with hyper-parameters at the end; `artifacts`: whether checkpoints and exports that are
+    written meanwhile are listed in `mycelia-artifacts.jsonl`, with what they were made of. One open
+    instance a process; usable as a context manager.
     Errors: TypeError and ValueError for bad arguments, RuntimeError for a second instance.
     """
 
@@ -91,6 +94,7 @@ class SummaryRecord:
         raise_exception=False,
         export_options=None,
         tensorboard=False,
+        artifacts=True,
     ):
         if SummaryRecord.count > 0:
             raise errors.runtime_error(
@@ -101,7 +105,11 @@ class SummaryRecord:
             raise errors.type_error(
                 "SummaryRecord", f"max_file_size must be an int, but got {type(max_file_size).__name__}"
             )
-        for name, flag in (("raise_exception", raise_exception), ("tensorboard", tensorboard)):
+        for name, flag in (
+            ("raise_exception", raise_exception),
+            ("tensorboard", tensorboard),
+            ("artifacts", artifacts),
+        ):
             if not isinstance(flag, bool):
                 raise errors.type_error("SummaryRecord", f"{name} must be a bool, but got {flag!r}")
         if not isinstance(network, (Cell, type(None))):
@@ -136,6 +144,7 @@ class SummaryRecord:
             first = double(1, time.time()) + tensorboard_messages.VERSION
             self._twin = EventFile(twin, max_file_size, raise_exception, first)
         self._alive = AliveFile(directory)
+        self._artifacts = Artifacts(directory) if artifacts else None
         SummaryRecord.count += 1
         summary_sink.active.append(self)
         atexit.register(self._end)
@@ -152,6 +161,11 @@ class SummaryRecord:
     def log_dir(self) -> str:
         """The path of the event file."""
         return self._path
+
+    @property
+    def artifacts(self) -> Artifacts | None:
+        """What lists the run's files, None if they are not listed."""
+        return self._artifacts
 
     def set_mode(self, mode: str) -> None:
         """ "train" or "eval": only in training values of operators are recorded. Errors: ValueError."""
@@ -340,6 +354,8 @@ class SummaryRecord:
             self._twin.write(double(1, time.time()) + field(5, b"".join(made)))
         for file in self._files():
             file.close()
+        if self._artifacts is not None:
+            self._artifacts.close()
         failed = error is not None and issubclass(error, Exception)  # who interrupts it wants its end
         self._alive.close(error.__name__ if failed else None)
 
