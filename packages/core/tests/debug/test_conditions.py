@@ -176,6 +176,9 @@ def test_kinds_of_nodes_are_told_by_type_and_name():
     assert is_weight("Parameter", "conv1.weight") and is_weight("Parameter", "fc.BIAS")
     assert not is_weight("Parameter", "optimizer-Momentum.fc.weight") and not is_weight("Conv2D", "a.weight")
     assert not is_weight("Parameter", "moments.fc.weight") and not is_weight("Parameter", "moment2.a.b.bias")
+    states = ("stat", "momentum_buf", "exp_inf", "max_exp_avg_sq", "ax", "ax_")  # of SGD, Adamax, Adam, ASGD
+    assert not any(is_weight("Parameter", f"{state}.fc.weight") for state in states)
+    assert not is_weight("Parameter", "exp_avg_sq_row_fc.weight")  # AdaFactor's
     assert is_weight("Parameter", "moments.weight") and is_weight("Parameter", "linear.fc.weight")  # layers
     assert is_gradient("MatMul", "Gradients/Default/fc/MatMul-op0")
     assert not is_gradient("Parameter", "gradients/x")

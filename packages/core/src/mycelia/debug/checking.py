@@ -25,9 +25,10 @@ def check_tensor(tensor: DebuggerTensor, condition: Condition, given: Mapping[st
 
 
 def _earlier(tensor: DebuggerTensor, depth: int) -> list[np.ndarray]:
-    """The values of the steps right before, as far as they were dumped without a gap."""
-    steps = range(tensor.iteration - 1, max(tensor.iteration - 1 - depth, -1), -1)
-    get = tensor.node.get_input_tensors if tensor.io == "input" else tensor.node.get_output_tensors
+    """The values of the steps of its graph right before, as far as all steps between were dumped."""
+    node = tensor.node
+    steps = node.analyzer.dump.steps_before(node.rank, node.graph, tensor.iteration, depth)
+    get = node.get_input_tensors if tensor.io == "input" else node.get_output_tensors
     known = {t.iteration: t for t in get([tensor.slot], steps)} if steps else {}
     found = []
     for step in steps:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from mycelia.debug.conditions.catalogue import Condition
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """`earlier`: the tensor's values in the steps right before, the last first; `kind`: the type of the
-    operator that made it; `inputs`: what that read, None if it is not known; `others`: the same tensor on
-    other ranks.
+    """`earlier`: the tensor's values in the steps of its graph right before, the last first; `kind`: the type
+    of the operator that made it; `inputs`: what that read, None if it is not known; `others`: the same tensor
+    on other ranks.
     """
 
     earlier: Sequence[np.ndarray] = ()
@@ -36,18 +37,19 @@ class Memory:
         self,
         key: Hashable,
         iteration: int,
-        otherwise: Callable[[int], np.ndarray | None] = lambda iteration: None,
+        otherwise: Callable[[int], Iterable[np.ndarray]] = lambda iteration: (),
     ) -> list[np.ndarray]:
-        """The values right before `iteration`, the last first, as far as there is no gap. `otherwise`: where
-        else a value may be, by its iteration.
+        """The values before `iteration`, the last first. Steps of other graphs may lie between; where one
+        lacks the tensor, or nobody saw it, `forget` or `clear` are called.
+
+        `otherwise`: what is known beside this of the time before an iteration, the last first.
         """
         kept = self._values.get(key, {})
-        found: list[np.ndarray] = []
-        for step in range(iteration - 1, max(iteration - 1 - self.depth, -1), -1):
-            value = kept[step] if step in kept else otherwise(step)
-            if value is None:
-                break
-            found.append(value)
+        steps = [step for step in reversed(kept) if step < iteration][: self.depth]
+        found = [kept[step] for step in steps]
+        if len(found) < self.depth:
+            first = steps[-1] if steps else iteration
+            found += islice(otherwise(first), self.depth - len(found))
         return found
 
     def add(self, key: Hashable, iteration: int, array: np.ndarray) -> None:
@@ -55,6 +57,16 @@ class Memory:
         if not self.depth or (self._is_of_numbers and array.size != 1):
             return
         kept = self._values.setdefault(key, {})
+        if kept and iteration < next(reversed(kept)):
+            return  # an older step is checked once more
         kept[iteration] = array.copy()
         while len(kept) > self.depth + 1:  # this step may be checked once more
             del kept[next(iter(kept))]
+
+    def forget(self, key: Hashable) -> bool:
+        """Let go what is kept of a tensor that its graph's step lacks; whether there was something."""
+        return self._values.pop(key, None) is not None
+
+    def clear(self) -> None:
+        """Let go all, where nobody saw a step."""
+        self._values.clear()

@@ -183,7 +183,8 @@ def _share(x: np.ndarray, values: Mapping[str, Any]) -> float:
 #: States that optimizers keep of a weight by a prefix to its name, but for prefixes that layers may be called
 #: by. MindSpore's debugger takes them for weights, and warns of each Momentum that begins as zeros.
 _STATES = re.compile(
-    r"(moments?[12]?|accum(_update)?|mean_(grad|square)|exp_avg(_sq)?|vhat|step_size|(adam|lamb)_[mv])\..+\."
+    r"((moments?[12]?|accum(_update)?|mean_(grad|square)|(max_)?exp_avg(_sq)?|vhat|step_size|(adam|lamb)_[mv]"
+    r"|stat|exp_inf|momentum_buf|ax_?)\..+|exp_avg_sq_((row|col)_)?.+)\."
 )
 
 

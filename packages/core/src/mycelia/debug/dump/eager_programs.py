@@ -14,7 +14,7 @@ from mycelia.engine.observing.observers import Watched
 @dataclass(slots=True)
 class _Program:
     of: Watched
-    marks: frozenset[int]  # a hash of each operator's name and lines
+    marks: frozenset[int]  # a hash of each operator's name and lines, and of each Parameter's name
 
 
 class EagerPrograms:
@@ -23,14 +23,17 @@ class EagerPrograms:
     def __init__(self) -> None:
         self._known: dict[int, list[_Program]] = {}  # by the number of the thread's calls, the latest first
 
-    def of(self, calls: Watched, operators: Sequence[Operator]) -> tuple[Watched, bool]:
+    def of(
+        self, calls: Watched, operators: Sequence[Operator], parameters: Sequence[str] = ()
+    ) -> tuple[Watched, bool]:
         """(the graph that stands for the program, whether it has to be described, at first or anew).
 
-        `calls`: all eager calls of the thread, which the first program keeps. A step that lacks operators of
-        a program, as one does that broke off or runs a loop less often, is one of it; one that has more of
-        them describes it from then on.
+        `calls`: all eager calls of the thread, which the first program keeps; `parameters`: names of those
+        that the step read, which alone tell two networks of one class apart that one line calls. A step that
+        lacks operators of a program, as one does that broke off or runs a loop less often, is one of it; one
+        that has more of them describes it from then on.
         """
-        marks = frozenset(hash((o.name, o.stack)) for o in operators)
+        marks = frozenset([*(hash((o.name, o.stack)) for o in operators), *map(hash, parameters)])
         known = self._known.setdefault(calls.number, [])
         for place, program in enumerate(known):
             if marks <= program.marks or program.marks <= marks:

@@ -94,7 +94,9 @@ def write_order(root: str, number: int, names: list[str]) -> None:
 
 
 def note_run(root: str, number: int, iteration: int) -> None:
-    """A line for a dumped run of a graph in ``ms_global_execution_order_graph_N.csv``."""
+    """A line in ``ms_global_execution_order_graph_N.csv`` for a run of a graph that was looked at, whether or
+    not it left tensors.
+    """
     name = f"ms_global_execution_order_graph_{number}.csv"
     files.append(os.path.join(root, "execution_order", name), f"{iteration}\n")
 

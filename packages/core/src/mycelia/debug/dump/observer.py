@@ -92,7 +92,9 @@ class DumpObserver(Observer):
         return numbers.of if operator is None else numbers.of_operator(operator)
 
     def begin(self, run: Run) -> None:
-        run.notes[self] = Step(self.named(run), self.number(run))
+        step = run.notes[self] = Step(self.named(run), self.number(run))
+        if self.trouble is not None:
+            self.trouble.begin(step)
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
             return
         for name, tensor, _ in run.named_arguments():

@@ -56,6 +56,14 @@ class Trouble:
 
     def __init__(self, conditions: tuple[Mapping[str, Any], ...]) -> None:
         self.watches = [Watch(given) for given in conditions]
+        self.latest: int | None = None  # the iteration that was looked at last
+
+    def begin(self, step: Step) -> None:
+        """A step begins; where some before it were not dumped it has no step before."""
+        if self.latest is not None and step.iteration not in (self.latest, self.latest + 1):
+            for watch in self.watches:
+                watch.memory.clear()
+        self.latest = step.iteration
 
     def look(self, step: Step, group: Group) -> None:
         """Note in `step.reason` what is wrong first. Each operator is looked at when it has run: where memory
@@ -68,11 +76,15 @@ class Trouble:
             read = group.records("input") if watch.condition.reads_inputs else ()
             inputs = [array_of(r.tensor) for r in read] or None
             for record in filter(watch.looks_at, group.records("output")):
-                reason = self.hits(watch, step, record, inputs)
+                reason = self.hits(watch, step, group, record, inputs)
                 step.reason = step.reason or reason
 
-    def hits(self, watch: Watch, step: Step, record: Record, inputs: Sequence[np.ndarray] | None) -> str:
-        key, array = (record.kind, record.name, record.slot), array_of(record.tensor)
+    def hits(
+        self, watch: Watch, step: Step, group: Group, record: Record, inputs: Sequence[np.ndarray] | None
+    ) -> str:
+        # Eager steps may run programs whose operators share names, but not lines.
+        lines = group.call[0].stack if group.call is not None else ()
+        key, array = (step.of.number, record.kind, record.name, record.slot, lines), array_of(record.tensor)
         earlier = watch.memory.earlier(key, step.iteration)
         watch.memory.add(key, step.iteration, array)
         around = Around(earlier, record.kind, () if record.kind == "Parameter" else inputs)

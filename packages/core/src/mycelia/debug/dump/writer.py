@@ -82,7 +82,8 @@ class Writer:
                 if group.inputs or group.outputs:
                     self.add(step, group)
             if step.of.graph is None:  # which program this was is known now
-                step.of, is_new = self.programs.of(step.of, [operator for operator, _, _ in calls])
+                operators = [operator for operator, _, _ in calls]
+                step.of, is_new = self.programs.of(step.of, operators, [group.name for group in read])
                 if step.folder is not None:
                     step.folder.path = self.path_of(step)
             if step.folder is not None:
@@ -99,8 +100,7 @@ class Writer:
             self.known_graphs.add(step.of.number)
             graph_files.write_graph(self.root, step.of)
             self.write_constants(step.of)
-        if step.folder is not None:
-            graph_files.note_run(self.root, step.of.number, step.iteration)
+        graph_files.note_run(self.root, step.of.number, step.iteration)
 
     def complete(self, step: Step, folder: StepFolder) -> None:
         """What a step's folder holds beside tensors."""

@@ -56,7 +56,7 @@ class Debugged(Observer):
         self.latest = ""  # the operator that ran last
         self.local = threading.local()
         self.turn = threading.RLock()  # one thread at a time talks to the service
-        self.parameters: dict[str, Tensor] = {}  # those of the training themselves, by their names
+        self.parameters: dict[tuple[int, str], Tensor] = {}  # of the training, by (graph, name)
 
     # ---- connection
 
@@ -114,11 +114,13 @@ class Debugged(Observer):
     def begin(self, run: Run) -> None:
         self.local.depth = self.depth + 1
         with self.turn:
-            values = run.notes[self] = self.steps.begin(run.iteration, run.of.number)
+            values = run.notes[self] = self.steps.begin(run.iteration, run.of.number, run.of.graph is None)
             self.iteration = run.iteration
             if run.of.graph is None:
                 self.eager = run
-            self.parameters.update((n, t) for n, t, is_parameter in run.named_arguments() if is_parameter)
+            self.parameters.update(
+                ((run.of.number, n), t) for n, t, is_parameter in run.named_arguments() if is_parameter
+            )
             if run.of.graph is not None and run.of.number not in self.graphs:
                 self.tell_graph(run.of.number, graphs.of_graph(run.of))
                 if not self.is_begun:
@@ -166,7 +168,7 @@ class Debugged(Observer):
             return
         run, values = self.eager, self.eager.notes[self]
         for name, (parameter, before) in run.parameters.items():
-            self.parameters[name] = parameter
+            self.parameters[run.of.number, name] = parameter
             self.steps.add_parameter(run.iteration, values, name, before)
         graph = graphs.of_calls(run.of.number, values.calls.values(), values.parameters)
         if self.graphs.get(run.of.number) != graph:

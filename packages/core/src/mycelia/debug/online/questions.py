@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,10 @@ def _rerun(debugged: Any, arguments: dict[str, Any]) -> list[np.ndarray]:
 
 
 def _edit(debugged: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Change a Parameter (`name`, `index`, `value`) of the training, from the next step on."""
-    tensor = debugged.parameters.get(arguments.get("name"))
+    """Change a Parameter (`graph`, `name`, `index`, `value`) of the training, from the next step on."""
+    wanted = arguments.get("graph"), arguments.get("name")
+    known = ((graph_name(number), name) == wanted for number, name in debugged.parameters)
+    tensor = next(compress(debugged.parameters.values(), known), None)
     if tensor is None:
         raise ValueError(f"{arguments.get('name')!r} is no Parameter of the training")
     if debugged.is_running:

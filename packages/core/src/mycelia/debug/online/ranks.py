@@ -21,9 +21,11 @@ from mycelia.engine.tensors.tensor import Tensor
 
 
 def values(
-    watches: Iterable[Watch], steps: Steps, iteration: int, parameters: Mapping[str, Tensor]
+    watches: Iterable[Watch], steps: Steps, iteration: int, parameters: Mapping[tuple[int, str], Tensor]
 ) -> Iterator[Any]:
-    """The messages `RankValue` of a step that has run. `parameters`: those of the training, as they are."""
+    """The messages `RankValue` of a step that has run. `parameters`: those of the training, as they are, by
+    the numbers of graphs and the names that they have there.
+    """
     for watch in watches:
         if watch.condition.compares_ranks:
             for number, step in steps.get(iteration, {}).items():
@@ -31,21 +33,27 @@ def values(
                 for name in (n for where, n in watch.nodes if where in ("", graph)):
                     made = step.outputs(name)
                     if name in step.parameters:
-                        made = [_after(steps, iteration, name, parameters)]
+                        made = [_after(steps, iteration, (number, name), parameters)]
                     for slot, tensor in enumerate(made):
                         yield from _messages(watch, iteration, graph, name, slot, array_of(tensor))
                     if not made and steps.is_full:
                         yield from _messages(watch, iteration, graph, name, 0, None)
 
 
-def _after(steps: Steps, iteration: int, name: str, parameters: Mapping[str, Tensor]) -> Tensor:
+def _after(
+    steps: Steps, iteration: int, wanted: tuple[int, str], parameters: Mapping[tuple[int, str], Tensor]
+) -> Tensor:
     """A Parameter after a step: what a later one began with, or else what it is now."""
+    number, name = wanted
+    found = parameters.get(wanted)
+    # Another graph may have it under another name, and another Parameter under this one.
+    same = {wanted} if found is None else {place for place, one in parameters.items() if one is found}
     for later in sorted(i for i in steps if i > iteration):
-        for one in steps[later].values():
-            if name in one.parameters:
-                return one.parameters[name]
-    known = [one.parameters[name] for one in steps[iteration].values() if name in one.parameters]
-    return parameters.get(name, known[0])
+        for graph, values in steps[later].items():
+            for label, value in values.parameters.items():
+                if (graph, label) in same:
+                    return value
+    return steps[iteration][number].parameters[name] if found is None else found
 
 
 def _messages(

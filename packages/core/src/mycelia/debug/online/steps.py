@@ -15,8 +15,14 @@ INPUT = "input:"  # in front of the number of a slot that a node reads
 
 @dataclass(slots=True)
 class GraphValues:
-    """Of one graph in one step: the Parameters and arguments as they were before, the operators in order."""
+    """Of one graph in one step: the Parameters and arguments as they were before, the operators in order.
 
+    `is_eager`: they are eager calls, whose program may be another one in each step; `is_cut`: memory was too
+    short for some of them.
+    """
+
+    is_eager: bool = False
+    is_cut: bool = False
     parameters: dict[str, Tensor] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)  # of an operator that ran several times the last
 
@@ -32,6 +38,10 @@ class GraphValues:
         _, inputs, outputs = self.calls[name]
         tensors: Sequence[Tensor | None] = inputs if slot.startswith(INPUT) else outputs
         return tensors[index] if index < len(tensors) else None
+
+    def lines(self, name: str) -> tuple:
+        """What tells an eager operator from others of its name: the lines that called it."""
+        return self.calls[name][0].stack if self.is_eager and name in self.calls else ()
 
     def names(self) -> list[str]:
         """Of all that makes something, in order."""
@@ -71,11 +81,11 @@ class Steps(Mapping[int, Step]):
     def __len__(self) -> int:
         return len(self.steps)
 
-    def begin(self, iteration: int, graph: int) -> GraphValues:
+    def begin(self, iteration: int, graph: int, is_eager: bool = False) -> GraphValues:
         """A place for what a run of a graph has; the oldest steps go."""
         while len(self.steps) >= self.count + (iteration in self.steps):
             self._drop(next(iter(self.steps)))
-        step, found = self.steps.setdefault(iteration, {}), GraphValues()
+        step, found = self.steps.setdefault(iteration, {}), GraphValues(is_eager)
         if graph in step:  # it runs again
             self._let_go(step[graph])
         step[graph] = found
@@ -93,14 +103,34 @@ class Steps(Mapping[int, Step]):
             return False
         return True
 
+    def before(self, iteration: int, graph: int, name: str, slot: str, lines: tuple) -> Iterator[Tensor]:
+        """A graph's tensor in the steps before `iteration` that ran it, the last first, up to one that lacks
+        it. `lines`: those of an eager operator, whose steps may run other programs.
+        """
+        for step in sorted((i for i in self.steps if i < iteration), reverse=True):
+            values = self.steps[step].get(graph)
+            if values is None:
+                continue
+            found = values.find(name, slot) if values.lines(name) == lines else None
+            if found is not None:
+                yield found
+            elif values.is_cut or not values.is_eager:
+                return
+
     def add_parameter(self, iteration: int, values: GraphValues, name: str, tensor: Tensor) -> None:
         """Keep a Parameter or argument, if there is room."""
-        if name not in values.parameters and self.keep(iteration, [tensor]):
+        if name in values.parameters:
+            return
+        if self.keep(iteration, [tensor]):
             values.parameters[name] = tensor
+        else:
+            values.is_cut = True
 
     def add_call(self, iteration: int, values: GraphValues, operator: Operator, call: Call) -> None:
         """Keep what an operator read and made, if there is room."""
-        if self.keep(iteration, [*call[1], *call[2]]):
+        if not self.keep(iteration, [*call[1], *call[2]]):
+            values.is_cut = True
+        else:
             before = values.calls.get(operator.name)
             values.calls[operator.name] = call
             if before is not None:

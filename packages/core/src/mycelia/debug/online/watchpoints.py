@@ -20,7 +20,7 @@ from mycelia.debug.conditions import (
 )
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.graphs import graph_name
-from mycelia.debug.online.steps import Steps
+from mycelia.debug.online.steps import GraphValues, Steps
 from mycelia.debug.statistics import array_of
 from mycelia.engine.tensors.tensor import Tensor
 
@@ -89,6 +89,8 @@ def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
     watches = [w for w in watches if not w.condition.compares_ranks]
     for number, values in steps.get(iteration, {}).items():
         graph = graph_name(number)
+        for watch in watches:
+            _forget_missing(watch, values, number, graph)
         for name in values.names():
             for watch in watches:
                 if watch.looks_at(graph, name):
@@ -102,18 +104,32 @@ def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
                     yield _message(watch, graph, name, 0, Hit(False, NO_VALUE | OUT_OF_MEMORY))
 
 
+def _forget_missing(watch: Watch, values: GraphValues, number: int, graph: str) -> None:
+    """Of what a step of its graph lacks there is no step before for those that come."""
+    if values.is_eager:
+        if values.is_cut:
+            watch.memory.clear()
+        return
+    for where, name in watch.nodes if watch.memory.depth else ():
+        if where in ("", graph) and not values.outputs(name):
+            slot = 0
+            while watch.memory.forget((number, name, slot, ())):
+                slot += 1
+
+
 def _checked(
     watch: Watch, steps: Steps, iteration: int, number: int, name: str, slot: int, tensor: Tensor
 ) -> Hit:
-    def kept(step: int) -> np.ndarray | None:
-        values = steps.get(step, {}).get(number)
-        found = values.find(name, str(slot)) if values else None
-        return None if found is None else array_of(found)
+    values = steps[iteration][number]
+    lines = values.lines(name)
 
-    array, key = array_of(tensor), (number, name, slot)
+    def kept(step: int) -> Iterator[np.ndarray]:
+        return map(array_of, steps.before(step, number, name, str(slot), lines))
+
+    array, key = array_of(tensor), (number, name, slot, lines)
     earlier = watch.memory.earlier(key, iteration, kept)
     watch.memory.add(key, iteration, array)
-    operator, inputs, _ = steps[iteration][number].calls.get(name, (None, (), ()))
+    operator, inputs, _ = values.calls.get(name, (None, (), ()))
     read = None
     if watch.condition.reads_inputs and all(t is not None for t in inputs):
         read = [array_of(t) for t in inputs]

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,14 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
         return
 
 
+def _numbers(path: Path) -> Iterator[int]:
+    """The whole numbers of a file that has one a line; others say nothing."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.strip().isdecimal():
+                yield int(line)
+
+
 class Dump:
     """A dump on disk. `folder`: that of the configuration, or one of its ``rank_N``.
 
@@ -182,6 +191,31 @@ class Dump:
 
     def iterations(self, ranks: list[int] | None = None) -> list[int]:
         return sorted({s.iteration for s in self.steps if ranks is None or s.rank in ranks})
+
+    def steps_before(self, rank: int, graph: int, iteration: int, count: int) -> list[int]:
+        """The last `count` steps of a graph before an iteration, the last first, as far as it is known that
+        the steps between were those of other graphs.
+        """
+        found: list[int] = []
+        runs = self._runs.get(rank, {})
+        while len(found) < count and (iteration := iteration - 1) in runs:
+            if graph in runs[iteration]:
+                found.append(iteration)
+        return found
+
+    @cached_property
+    def _runs(self) -> dict[int, dict[int, set[int]]]:
+        """The graphs that ran in each iteration of a rank, those that left no tensor among them."""
+        found: dict[int, dict[int, set[int]]] = {}
+        for step in self.steps:
+            found.setdefault(step.rank, {}).setdefault(step.iteration, set()).add(step.graph)
+        for rank, place in self.ranks.items():
+            for path in place.glob("execution_order/ms_global_execution_order_graph_*.csv"):
+                graph = path.stem.rpartition("_")[2]
+                if graph.isdecimal():
+                    for iteration in _numbers(path):
+                        found.setdefault(rank, {}).setdefault(iteration, set()).add(int(graph))
+        return found
 
 
 def _steps(rank: int, place: Path) -> Iterator[Step]:

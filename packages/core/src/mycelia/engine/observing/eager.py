@@ -23,6 +23,7 @@ from mycelia.engine.observing.observers import (
     iteration,
     next_iteration,
 )
+from mycelia.engine.observing.parameter_names import ParameterNames
 from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
@@ -38,6 +39,7 @@ class EagerCalls:
         self.run: Run | None = None
         self.watching: list[Observer] = []
         self.names = Names()
+        self.parameter_names = ParameterNames()
         self.optimizer: int | None = None  # id of the Cell that updates Parameters in this step
         self.is_inside = False
 
@@ -75,8 +77,10 @@ class EagerCalls:
     def call(self, run: Run, op: Any, inputs: tuple, attrs: tuple) -> Any:
         tensors = flat(inputs)
         for tensor in tensors:
-            if isinstance(tensor, Parameter) and tensor.name not in run.parameters:
-                run.parameters[tensor.name] = tensor, tensor._detach()
+            if isinstance(tensor, Parameter):
+                name = self.parameter_names.of(tensor)
+                if name not in run.parameters:
+                    run.parameters[name] = tensor, tensor._detach()
         rank = tensors[0].ndim if tensors and isinstance(tensors[0], Tensor) else 0
         place = _C.gradient_origin() or origin(3)
         canonical = op.definition.canonical_attrs(attrs)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from mycelia.engine.base.errors import Place
 from mycelia.engine.base.origins import ROOT, Origin
 from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.observing.parameter_names import all_distinct
 from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
@@ -72,13 +74,15 @@ class Watched:
         self.name, self.graph = name, graph
         self.operators = {} if graph is None else operators_of(graph)
 
-    @property
+    @cached_property
     def parameter_names(self) -> list[str]:
-        """Of the graph's parameters: those of Parameters, and ``inputs0``, ``inputs1``... for arguments."""
+        """Of the graph's parameters, each another: those of Parameters, and ``inputs0``, ``inputs1``... for
+        arguments.
+        """
         if self.graph is None:
             return []
         unnamed = iter(range(len(self.graph.parameters)))
-        return [v.name or f"inputs{next(unnamed)}" for v in self.graph.parameters]
+        return all_distinct(v.name or f"inputs{next(unnamed)}" for v in self.graph.parameters)
 
 
 def operators_of(graph: Graph) -> dict[Node, Operator]:
@@ -116,7 +120,7 @@ class Run:
     `of`: the graph, or the thread's calls; `iteration`: which step of the process it is, from 0;
     `arguments`: the tensors given, in the order of `of.parameter_names`, of which the first `count` came with
     the call and the others from outside; `parameters`: of eager calls those Parameters that were read so far,
-    by their names, each with an alias of what it was then.
+    by names that are their own, each with an alias of what it was then.
     """
 
     __slots__ = ("arguments", "count", "iteration", "notes", "of", "parameters")

@@ -334,7 +334,8 @@ class OnlineSession(Session):
             raise Wrong("5054B081", f"{name} is no Parameter: inputs are edited where an operator runs again")
         self._waiting("5054B081", [rank])
         shape = self._shape_of(node, rank)
-        return self.source.answer(rank, "edit", name=node.name, **_edit(edit, shape))
+        where = {"graph": graph_name(node.graph), "name": node.name}
+        return self.source.answer(rank, "edit", **where, **_edit(edit, shape))
 
     def _shape_of(self, node: Node, rank: int) -> tuple[int, ...]:
         graph = self.listener.trainings[rank].graphs[graph_name(node.graph)]
