@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 from mycelia import communication
 from mycelia.cli import app
 from mycelia.communication import GlobalComm, management
-from mycelia.engine.communication import LaunchConfig, from_environment
+from mycelia.engine.communication import LaunchConfig, from_environment, launch
 from mycelia.parallel import launcher
 from mycelia.parallel.engines import connect, rendezvous
 from mycelia.parallel.launcher import Job
@@ -97,6 +98,79 @@ def test_logs_are_whole_whatever_the_screen_takes(tmp_path, monkeypatch):
     assert launcher.run(job(tmp_path, "echo grün; printf 'one\ntwo'; exit 0", 1)) == 0
     assert screen.shown == ["[rank 0] gr\\xfcn\n", "[rank 0] one\n"]
     assert (tmp_path / "logs" / "worker_0.log").read_text() == "grün\none\ntwo"
+
+
+RANKS_BY_ARRIVAL = """
+import os, sys
+from mycelia.engine.communication.launch import tell_launcher
+
+local = int(os.environ["LOCAL_RANK"])
+tell_launcher(1 - local)
+if local == 1:  # rank 0 has missed rank 1, which is the other
+    print("rank 1 takes no part in barrier()", flush=True)
+    sys.exit(1)
+while "takes no part" not in open(sys.argv[1]).read():
+    pass
+sys.exit(5)
+"""
+
+
+@pytest.mark.parametrize("node_rank", [-1, 0])
+def test_ranks_that_were_given_by_arrival_are_blamed_by_these(tmp_path, capfd, monkeypatch, node_rank):
+    """Not by their place on the machine, which is another number."""
+    monkeypatch.setattr(launcher, "_meeting_place", lambda job: None)  # which is on another machine
+    script = tmp_path / "work.py"
+    script.write_text(RANKS_BY_ARRIVAL)
+    command = [sys.executable, str(script), str(tmp_path / "worker_1.log")]
+    code = launcher.run(Job(command, 3, 2, log_dir=tmp_path, node_rank=node_rank))
+    told = capfd.readouterr().out.split("\nmsrun: ")[1]
+    if node_rank < 0:
+        assert code == 5 and told.startswith("rank 1 has failed with exit code 5")
+        assert "worker_0.log ends:" in told
+    else:  # local rank 1 is rank 1, which misses itself
+        assert code == 1 and told.startswith("rank 1 has failed with exit code 1")
+
+
+def test_a_pipe_for_the_rank_that_is_another_file_by_now_is_left_alone(tmp_path, monkeypatch):
+    with (tmp_path / "mine").open("w+b", buffering=0) as other:
+        for told in (f"{other.fileno()} {os.fstat(other.fileno()).st_ino}", "999999 5", "x y", ""):
+            monkeypatch.setenv(launch.RANK_PIPE, told)
+            launch.tell_launcher(3)
+        assert (tmp_path / "mine").read_bytes() == b""
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="macOS has waitid from Python 3.13 on")
+def test_no_process_is_signalled_whose_number_may_be_another_ones(tmp_path, monkeypatch):
+    """Workers that have ended keep their numbers until their groups were ended."""
+    signalled, killpg = [], os.killpg
+
+    def end_group(group, number):
+        os.waitid(os.P_PID, group, os.WEXITED | os.WNOWAIT | os.WNOHANG)  # raises if it is not ours any more
+        signalled.append(number)
+        killpg(group, number)
+
+    monkeypatch.setattr(os, "killpg", end_group)
+    assert launcher.run(job(tmp_path, "exit 0", 2)) == 0
+    assert signalled == [signal.SIGTERM] * 2 + [signal.SIGKILL] * 2
+    with pytest.raises(ChildProcessError):  # nothing is left of them either
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_workers_of_a_launcher_that_was_killed_end_with_what_they_have_started(tmp_path):
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    alive = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    script = f"exec 9>{pipe}; sleep 100000 & echo begun; if [ $RANK_ID = 0 ]; then exit 0; fi; wait"
+    command = [sys.executable, "-m", "mycelia", "msrun", "--worker_num", "2", "--log_dir", str(tmp_path),
+               "sh", "-c", script]  # fmt: skip
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    with killed.stdout as shown:
+        assert sorted([shown.readline(), shown.readline()]) == [b"[rank 0] begun\n", b"[rank 1] begun\n"]
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    os.set_blocking(alive, True)
+    assert os.read(alive, 1) == b""  # comes when nobody holds it any more
+    os.close(alive)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])

@@ -1,8 +1,7 @@
 """`mycelia msrun`: starts the processes of a job on this machine, keeps their logs, and ends all when one
 fails.
 
-The launcher is also where the processes meet (MindSpore starts a scheduler process for that). Each worker is
-the leader of a process group of its own, so that what it has started ends with it.
+The launcher is also where the processes meet (MindSpore starts a scheduler process for that).
 """
 
 from __future__ import annotations
@@ -18,13 +17,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from mycelia.engine.base import errors
 from mycelia.engine.communication.launch import LONGEST_S
 from mycelia.parallel.engines import rendezvous
+from mycelia.parallel.workers import Guard, Worker, end
 
 DEFAULT_PORT = 8118  # MindSpore's
 _PATIENCE_S = 3.0  # from asking a process to end to ending it: all are gone within 5 s
@@ -88,15 +88,6 @@ class Job:
         return self.node_rank * self.local_worker_num + local if self.node_rank >= 0 else -1
 
 
-@dataclass(slots=True)
-class _Worker:
-    local: int
-    name: str
-    log: Path
-    process: subprocess.Popen
-    readers: list[threading.Thread] = field(default_factory=list)
-
-
 def run(job: Job) -> int:
     """Runs the job to its end; the exit code: 0, or that of the rank that failed first (128 + number of a
     signal).
@@ -110,21 +101,23 @@ def run(job: Job) -> int:
     if meeting is not None:
         rendezvous.Rendezvous(meeting, job.worker_num, token, float(job.cluster_time_out)).start()
     # A handler of a signal may put while the same thread gets, which a Queue does not survive.
-    ended: queue.SimpleQueue[tuple[_Worker | None, int]] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[Worker | int] = queue.SimpleQueue()  # a number: of a signal
     shown = threading.Lock()
-    workers: list[_Worker] = []
+    workers: list[Worker] = []
+    guard = Guard()
     before = {
-        s: signal.signal(s, lambda number, frame: ended.put((None, number)))
+        s: signal.signal(s, lambda number, frame: ended.put(number))
         for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(s) is not signal.SIG_IGN  # nohup
     }
     try:
         for local in range(job.local_worker_num):
-            workers.append(_start(job, local, port, token, shown))
-            threading.Thread(target=_watch, args=(workers[-1], ended), daemon=True).start()
+            workers.append(_start(job, local, port, token, guard, shown))
+            workers[-1].watch(ended.put)
         code, guilty = _supervise(workers, ended)
     finally:
-        _end(workers)
+        end(workers, _PATIENCE_S)
+        guard.dismiss()
         for number, handler in before.items():
             signal.signal(number, handler)
     if guilty is not None:
@@ -170,7 +163,7 @@ def _cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def _start(job: Job, local: int, port: int, token: str, shown: threading.Lock) -> _Worker:
+def _start(job: Job, local: int, port: int, token: str, guard: Guard, shown: threading.Lock) -> Worker:
     rank = job.rank(local)
     number = str(rank if rank >= 0 else local)
     log = job.log_dir / (job.worker_log_name.replace("[rankid]", number) + ".log")
@@ -178,16 +171,18 @@ def _start(job: Job, local: int, port: int, token: str, shown: threading.Lock) -
     if command[0].endswith(".py"):  # as `mycelia run`: `import mindspore` means mycelia
         command = [sys.executable, "-m", "mycelia", "run", *command]
     out = log.open("wb")
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env=environment(job, local, port, token), start_new_session=True,
-    )  # fmt: skip
+    try:
+        told = environment(job, local, port, token)
+        worker = Worker(command, told, guard, local=local, rank=rank, log=log)
+    except BaseException:
+        out.close()
+        raise
+    process = worker.process
     if job.bind_core and hasattr(os, "sched_setaffinity"):
         cores = _cores()
         share = max(1, len(cores) // job.local_worker_num)
         first = local * share % len(cores)
         os.sched_setaffinity(process.pid, cores[first : first + share])
-    worker = _Worker(local, f"rank {number}", log, process)
     show = job.tail is None or local in job.tail
     reader = threading.Thread(
         target=_copy, args=(process.stdout, out, f"[{worker.name}] " if show else "", shown)
@@ -220,73 +215,38 @@ def _show(text: str) -> None:
     sys.stdout.flush()
 
 
-def _watch(worker: _Worker, ended: queue.SimpleQueue) -> None:
-    ended.put((worker, worker.process.wait()))
-
-
 def _exit_code(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-def _supervise(workers: list[_Worker], ended: queue.SimpleQueue) -> tuple[int, _Worker | None]:
+def _supervise(workers: list[Worker], ended: queue.SimpleQueue) -> tuple[int, Worker | None]:
     """Waits until all have ended well, or one has not; the exit code, and who is guilty."""
     for _ in workers:
-        worker, status = ended.get()
-        if worker is None:
-            return 128 + status, None  # the launcher itself was asked to end
-        if status:
-            guilty = _guilty(worker, workers)
-            return _exit_code(guilty.process.returncode), guilty
+        found = ended.get()
+        if not isinstance(found, Worker):
+            return 128 + found, None  # the launcher itself was asked to end
+        if found.status:
+            guilty = _guilty(found, workers)
+            return _exit_code(guilty.status or 0), guilty
     return 0, None
 
 
-def _guilty(worker: _Worker, workers: list[_Worker]) -> _Worker:
+def _guilty(worker: Worker, workers: list[Worker]) -> Worker:
     """Who made `worker` fail: the rank that it missed, if that has failed as well; else itself."""
-    end = time.monotonic() + _PATIENCE_S
-    seen = {worker.name}
+    until = time.monotonic() + _PATIENCE_S
+    seen = {worker.local}
     while True:
         for reader in worker.readers:
             reader.join(1.0)  # what it said last is in its log
         missed = _MISSED.findall(worker.log.read_text(errors="replace"))
         other = next((w for w in workers if missed and w.name == f"rank {missed[-1]}"), None)
-        if other is None or other.name in seen:
+        if other is None or other.local in seen or not other.wait(max(0.0, until - time.monotonic())):
             return worker
-        try:
-            if other.process.wait(max(0.0, end - time.monotonic())) == 0:
-                return worker
-        except subprocess.TimeoutExpired:
-            return worker
-        seen.add(other.name)
+        seen.add(other.local)
         worker = other
 
 
-def _end(workers: list[_Worker]) -> None:
-    """Ends all processes and what they have started; waits for the rest of their output."""
-    _signal(workers, signal.SIGTERM)
-    end = time.monotonic() + _PATIENCE_S
-    for worker in workers:
-        try:
-            worker.process.wait(max(0.0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            break
-    _signal(workers, signal.SIGKILL, everyone=True)
-    for worker in workers:
-        worker.process.wait()
-        for reader in worker.readers:
-            reader.join(1.0)
-
-
-def _signal(workers: list[_Worker], number: int, everyone: bool = False) -> None:
-    """`everyone`: also the groups of workers that have ended, whose children may live on."""
-    for worker in workers:
-        if everyone or worker.process.poll() is None:
-            try:
-                os.killpg(worker.process.pid, number)
-            except (ProcessLookupError, PermissionError):
-                pass  # nobody of the group is left
-
-
-def _tell(worker: _Worker, code: int) -> None:
+def _tell(worker: Worker, code: int) -> None:
     """The end of the log of the rank that failed, from its last traceback on."""
     lines = worker.log.read_text(errors="replace").splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]

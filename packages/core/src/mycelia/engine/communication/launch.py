@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mycelia.engine.base import errors, settings
 
+#: In the environment of a process that msrun has given no rank: file descriptor and inode of the pipe to
+#: which it writes the one that it gets.
+RANK_PIPE = "MYCELIA_RANK_PIPE"
 LONGEST_S = 1e6  # 11 days; systems take no timeouts beyond 24
 
 
@@ -128,3 +132,17 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
             )  # fmt: skip
         return LaunchConfig(launcher="msrun", rank=0, size=1, **common)
     return None
+
+
+def tell_launcher(rank: int) -> None:
+    """The launcher of this machine gets to know which rank this process has, if it waits for that."""
+    descriptor, _, inode = os.environ.get(RANK_PIPE, "").partition(" ")
+    if not inode:
+        return
+    try:
+        found = os.fstat(int(descriptor))
+        # What stands between launcher and this process may have closed it, and opened another file.
+        if stat.S_ISFIFO(found.st_mode) and found.st_ino == int(inode):
+            os.write(int(descriptor), f"{rank}\n".encode())
+    except (OSError, ValueError):
+        pass  # without it a rank may be blamed that has only missed another

@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mycelia.engine.base import errors, log
-from mycelia.engine.communication import LaunchConfig, Message, Transport
+from mycelia.engine.communication import LaunchConfig, Message, Transport, launch
 from mycelia.parallel.engines import rendezvous
 
 _HEADER = struct.Struct("<4sIQ")  # magic, bytes of the description, bytes of the array
@@ -145,6 +145,7 @@ class SocketTransport(Transport):
             rank, table = rendezvous.introduce(
                 place, config.rank, config.size, own, config.token, config.timeout_s
             )
+            launch.tell_launcher(rank)
             if not config.token and not ipaddress.ip_address(own[0]).is_loopback:
                 log.logger(__name__).warning(
                     "init: whoever reaches %s may join the job and run code in its processes: give all one "
