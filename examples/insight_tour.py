@@ -164,7 +164,8 @@ def main() -> None:
     for name, rate, batch, seed in TRAININGS[: options.trainings]:
         run = told(f"lenet/{name.lower()}-{rate:g}-{batch}")
         net = train(digits, run, options.epochs, name, rate, batch, seed, collect_freq=5)
-    train(digits, told("lenet/diverges"), 1, "SGD", 1e4, 64, 5, collect_freq=5)
+    asked = {"collect_nonfinite_nodes": True}
+    train(digits, told("lenet/diverges"), 1, "SGD", 1e4, 64, 5, collect_freq=5, collect_specified_data=asked)
     draw_landscape(digits, told("landscape"), options.epochs, options.landscape_size)
     keep_stages(digits, told("compile stages"))
     record_media(digits, told("media"), net)

@@ -62,6 +62,16 @@ PAGES = {
     "graph-memory": of(
         ADAM, "graph", colour="memory", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]
     ),
+    "graph-time": of(
+        ADAM, "graph", colour="time", mode="optimize", open=["Default", NET, f"{NET}/_backbone-LeNet5"]
+    ),
+    "graph-nan": of(
+        "./lenet/diverges",
+        "graph",
+        colour="nan",
+        mode="optimize",
+        open=["Default", NET, f"{NET}/_backbone-LeNet5"],
+    ),
     "graphs": of(
         ADAM,
         "graph",

@@ -17,6 +17,7 @@ _TABLE: dict[str, str] = {name: module for module, listed in _names.NAMES.items(
 
 __all__ = ["GRAPH_MODE", "PYNATIVE_MODE", *_TABLE, *_names.ATTRIBUTES]
 
+
 def __getattr__(name: str):
     from importlib import import_module
 

@@ -109,10 +109,7 @@ MODULES: dict[str, str] = {
         path: f"faces.{path}"
         for path in "boost common compat context experimental mint numpy rewrite scipy utils".split()
     },
-    **{
-        path: f"faces.stand_ins.{path}"
-        for path in "communication device_context device_manager hal".split()
-    },
+    **{path: f"faces.stand_ins.{path}" for path in "communication device_context device_manager hal".split()},
 }
 
 # Modules that lie where their public paths say.

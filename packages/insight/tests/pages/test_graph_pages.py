@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -127,6 +128,10 @@ def test_nodes_are_coloured_by_what_they_give(page):
     choice.find_element(By.CSS_SELECTOR, "[value=dtype]").click()
     until(driver, lambda: "float32" in by(driver, "graph-shades")[0].text)
     assert "colour=dtype" in driver.current_url
+    # What nobody measured cannot be chosen, and says why.
+    closed = [choice.find_element(By.CSS_SELECTOR, f"[value={one}]") for one in ("time", "nan")]
+    assert not any(one.is_enabled() for one in closed)
+    assert all("SummaryCollector" in one.get_attribute("title") for one in closed)
     driver = page(driver.current_url[driver.current_url.index("#") :])  # the address says how
     until(driver, lambda: any(one[0] == "float32" for one in driver.execute_script(fills).values()))
     label(driver, "output").click()
@@ -136,11 +141,39 @@ def test_nodes_are_coloured_by_what_they_give(page):
     assert not by(driver, "graph-colour")[0].is_enabled() and not by(driver, "graph-shades")
 
 
-def test_names_of_nodes_are_text(page, service, gallery):
-    graph = node("1", SCRIPT, f"scope {SCRIPT}") + node("2", "Add", "", "1")
+def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service, gallery):
+    graph = node("1", SCRIPT, f"scope {SCRIPT}") + node("2", "Add", "", "1") + node("3", "Exp", "", "2")
+    graph += node("4", "Log", "", "3")
+    slow, add, exp = f"scope {SCRIPT}/{SCRIPT}-op1", "/Add-op2", "/Exp-op3"
+    bad = {"step": 7, "nan": 1500, "inf": 0, "-inf": 2}
+    measured = {"version": 1, "steps": 4, "unattributed": 4000, "watched": True, "nodes": {
+        slow: {"calls": 4, "nanoseconds": 12_000_000, **bad, "first": True},
+        add: {"calls": 4, "nanoseconds": 400_000, **bad}, exp: {"in": slow},
+    }}  # fmt: skip
+    (gallery / "named").mkdir(exist_ok=True)
+    (gallery / "named" / "node_measurements.1.json").write_text(json.dumps(measured))
     new_run(service, gallery, "named", [framed(event(1, 1.0, field(4, graph)))])
-    driver = page("#/train-manage/graph?train_id=./named")
-    until(driver, lambda: len(names(driver)) == 3)  # the only scope is open
+    driver = page("#/train-manage/graph?train_id=./named&colour=time")
+    shades = "return Object.fromEntries([...document.querySelectorAll('[data-testid=graph-node]')].map("
+    shades += "(one) => [one.dataset.name, one.dataset.shade ?? null]))"
+    closed = f"scope {SCRIPT}"  # what it holds is one node
+    until(driver, lambda: driver.execute_script(shades).get(closed))
+    seen = driver.execute_script(shades)
+    assert seen[closed] == "3 ms, 97 % of the step" and seen[add] == "100 µs, 3.2 % of the step"
+    assert seen[exp] == f"fused, its time is with {slow}" and seen["/Log-op4"] == "not known"
+    legend = by(driver, "graph-shades")[0].text
+    assert "100 µs" in legend and "3 ms" in legend and "mean of 4" in legend and "1 µs of a step" in legend
+    by(driver, "graph-colour")[0].find_element(By.CSS_SELECTOR, "[value=nan]").click()
+    until(driver, lambda: "Where it began" in by(driver, "graph-shades")[0].text)
+    seen = driver.execute_script(shades)
+    assert seen[closed] == "from step 7 on, 1,500 NaN, 2 -Inf, here it began"
+    assert seen[add] == "from step 7 on, 1,500 NaN, 2 -Inf" and seen[exp].startswith("nothing but finite")
+    driver.execute_script("arguments[0].focus()", one(driver, add))
+    one(driver, add).send_keys(Keys.ENTER)
+    until(driver, lambda: "1,500 NaN" in by(driver, "graph-measured")[0].text)
+    boxes = driver.find_elements(By.CSS_SELECTOR, "[data-testid=graph-shades] li .box")
+    assert len(names(driver)) == 5
+    assert len({box.value_of_css_property("background-color") for box in boxes}) == 2 + 1
     driver.execute_script("arguments[0].focus()", next(iter(by(driver, "graph-node"))))
     by(driver, "graph-node")[0].send_keys(Keys.ENTER)
     until(driver, lambda: "<script>" in by(driver, "graph-node-info")[0].text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from test_graph import node
 from test_service import FIXTURE, Command, until
 
 CONV = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/conv1-Conv2d/Conv2D-op0"
+RELU = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/relu-ReLU/ReLU-op0"
 OWN, MINDINSIGHT = "/api/v1/runs/run1", "/v1/mindinsight"
 
 
@@ -26,6 +28,11 @@ def service(tmp_path_factory):
     (base / "run1" / "stages").mkdir()
     changed = node("0", "Conv2D", CONV.rpartition("/")[0]) + node("7", "Exp", "Added", "0")
     (base / "run1" / "stages" / "changed.pb").write_bytes(changed)
+    measured = {"version": 1, "graph": "", "steps": 2, "unattributed": 8, "watched": True, "nodes": {
+        CONV: {"calls": 2, "nanoseconds": 1000, "step": 7, "nan": 3, "inf": 0, "-inf": 1, "first": True},
+        RELU: {"in": CONV},
+    }}  # fmt: skip
+    (base / "run1" / "node_measurements.5.json").write_text(json.dumps(measured))
     assert made.start(base).returncode == 0
     until(lambda: "graph" in made.get(f"{OWN}/tags")["kinds"])
     yield made
@@ -53,6 +60,21 @@ def test_the_own_interface(service):
     assert whole["bytes"] == sum(one["bytes"] or 0 for one in inside) > 0
     assert whole["unknown"] == sum(one["unknown"] for one in inside)
     assert set(whole["dtypes"]) >= {"float32"}
+    measures = service.get(f"{OWN}/graphs/measures?graph=event-0&open=Default&nonfinite=true")
+    assert service.get(f"{OWN}/graphs")["measures"] == {"times": True, "nonfinite": True}
+    assert measures["times"] == {"steps": 2, "nodes": 1, "unattributed": 4.0}
+    assert measures["faults"] == {"dump": None, "looked": None, "iterations": None}
+    assert set(measures["nodes"]) == set(outputs)
+    assert measures["nodes"][str(by_name["Default"]["id"])] == {
+        "nanoseconds": 500.0, "fused": 1, "in": "",
+        "nonfinite": {"nodes": 1, "first": 1, "nan": 3, "inf": 0, "-inf": 1, "step": 7},
+    }  # fmt: skip
+    assert measures["nodes"][str(by_name["Gradients"]["id"])]["nanoseconds"] is None
+    unasked = service.get(f"{OWN}/graphs/measures?graph=event-0")
+    assert unasked["faults"] is None and all(one["nonfinite"] is None for one in unasked["nodes"].values())
+    other = service.get(f"{OWN}/graphs/measures?graph={quote('stages/changed.pb')}&nonfinite=true")
+    assert other["times"]["nodes"] == 1  # the node that both have
+    assert service.refused(f"{OWN}/graphs/measures?graph=../x.pb")[0] == 404
     assert service.get(f"{OWN}/pipelines")["pipelines"][0]["graph"]["op_type"] == "Batch"
     assert service.refused(f"{OWN}/graphs/node?name=none")[0] == 404
     assert service.refused(f"{OWN}/graphs/view?graph=../x.pb")[0] == 404

@@ -80,10 +80,28 @@ export interface Output {
   dtypes: Record<string, number>;
 }
 
+// What a node cost in a mean step, how many nodes in it the compiler fused with others (the node that has the time, of a single one), and what of theirs was not finite.
+export interface Measure {
+  nanoseconds: number | null;
+  fused: number;
+  in: string;
+  nonfinite: { nodes: number; first: number; nan: number; inf: number; "-inf": number; step: number } | null;
+}
+export interface Measures {
+  times: { steps: number; nodes: number; unattributed: number } | null;
+  faults: { dump: string | null; looked: number | null; iterations: number | null } | null;
+  nodes: Record<string, Measure>;
+}
+
 // The last operator of a pipeline, those before it are its children.
 export type Stage = { op_type?: string; children: Stage[]; [parameter: string]: unknown };
 
-export const graphs = async (run: string) => (await get<{ graphs: GraphRow[] }>(`${of(run)}/graphs`)).graphs;
+export interface GraphList {
+  graphs: GraphRow[];
+  measures: { times: boolean; nonfinite: boolean };
+}
+export const graphList = (run: string) => get<GraphList>(`${of(run)}/graphs`);
+export const graphs = async (run: string) => (await graphList(run)).graphs;
 
 // A second graph, that the first one is compared with.
 export interface Second {
@@ -107,6 +125,10 @@ export function node(run: string, graph: string, forward: boolean, name: string,
 export async function outputs(run: string, graph: string, forward: boolean, open: string[]): Promise<Record<string, Output>> {
   const [path, query] = asked(run, "outputs", graph, forward);
   return (await get<{ outputs: Record<string, Output> }>(path, { ...query, open })).outputs;
+}
+export function measures(run: string, graph: string, forward: boolean, open: string[], nonfinite: boolean): Promise<Measures> {
+  const [path, query] = asked(run, "measures", graph, forward);
+  return get<Measures>(path, { ...query, open, nonfinite: String(nonfinite) });
 }
 export function search(run: string, graph: string, forward: boolean, text: string, second?: Second): Promise<{ total: number; nodes: Match[] }> {
   const [path, query] = asked(run, "search", graph, forward, second);

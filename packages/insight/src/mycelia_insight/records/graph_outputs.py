@@ -19,11 +19,11 @@ class Outputs:
         types = [leaf.type_of() for leaf in leaves]
         sizes = [leaf.output_bytes for leaf in leaves]
         # Sizes of a hostile file exceed 64 bits.
-        self._bytes = _running(np.array([size or 0 for size in sizes], object))
-        self._unknown = _running(np.array([size is None for size in sizes], np.int64))
+        self._bytes = running(np.array([size or 0 for size in sizes], object))
+        self._unknown = running(np.array([size is None for size in sizes], np.int64))
         dtypes = np.array([dtype for dtype, _ in types], object)
         names = sorted(set(dtypes) - {""})[:_MOST]
-        self._dtypes = {name: _running((dtypes == name).astype(np.int64)) for name in names}
+        self._dtypes = {name: running((dtypes == name).astype(np.int64)) for name in names}
 
     def bytes(self, number: int) -> int | None:
         """Of all outputs in a branch whose dtype and shape are known; None if those of none are."""
@@ -49,5 +49,6 @@ class Outputs:
 _MOST = 64  # dtypes that are counted; there are fewer, but in hostile files
 
 
-def _running(values: np.ndarray) -> np.ndarray:
+def running(values: np.ndarray) -> np.ndarray:
+    """Sums of all values before each place, and of all."""
     return np.concatenate([np.zeros(1, values.dtype), np.cumsum(values)])

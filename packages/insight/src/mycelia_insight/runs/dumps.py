@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from mycelia_insight.runs.discovery import event_file
+
 _RANK = re.compile(r"rank_(\d+)")
 _MOST_ENTRIES = 20_000  # that are looked at, as MindInsight has it
 _DEEPEST = 8
@@ -35,3 +37,32 @@ def find_dumps(base: str) -> list[tuple[str, list[int]]]:
 
 def _is_dumped(rank: str) -> bool:
     return any(os.path.isdir(os.path.join(rank, name)) for name in (".dump_metadata", "execution_order"))
+
+
+def dumps_of(folder: str) -> list[str]:
+    """Dumps of one run: its folder, and folders in it that are no runs themselves; paths, by name."""
+    found = [folder] if _has_ranks(folder) else []
+    try:
+        with os.scandir(folder) as entries:
+            below = sorted(one.path for one in entries if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return found
+    return found + [path for path in below[:_MOST_ENTRIES] if _has_ranks(path) and not _is_run(path)]
+
+
+def _has_ranks(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            ranks = [
+                one.path for one in entries if _RANK.fullmatch(one.name) and one.is_dir(follow_symlinks=False)
+            ]
+    except OSError:
+        return False
+    return any(map(_is_dumped, ranks))
+
+
+def _is_run(folder: str) -> bool:
+    try:
+        return any(map(event_file, os.listdir(folder)))
+    except OSError:
+        return False

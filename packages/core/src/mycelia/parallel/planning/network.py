@@ -125,9 +125,7 @@ def fitted(name: str, ranks: int, times: Sequence[tuple[int, float]]) -> Level:
     least squares of the relative error.  Errors: ValueError for fewer than two sizes.
     """
     if ranks < 2 or len({size for size, _ in times}) < 2:
-        raise errors.value_error(
-            "plan", f"two ranks and two sizes are needed, but got {ranks} and {times!r}"
-        )
+        raise errors.value_error("plan", f"two ranks and two sizes are needed, but got {ranks} and {times!r}")
     rounds = 2 * math.ceil(math.log2(ranks))
     each = np.array([(rounds / t, 2 * (ranks - 1) / ranks * size / t) for size, t in times])
     found = np.linalg.lstsq(each, np.ones(len(each)), rcond=None)[0]

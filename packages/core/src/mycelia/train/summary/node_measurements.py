@@ -2,13 +2,15 @@
 
 Written beside the event file as ``node_measurements.SECONDS.json``, which Mycelia Insight reads:
 
-    {"version": 1, "graph": name, "steps": N, "unattributed": ns,
+    {"version": 1, "graph": name, "steps": N, "unattributed": ns, "watched": whether NaN was looked for,
      "nodes": {full name: {"calls": n, "nanoseconds": n, "in": full name,
-                           "step": n, "nan": n, "-inf": n, "inf": n}}}
+                           "step": n, "nan": n, "-inf": n, "inf": n, "first": true}}}
 
 Calls and nanoseconds are those of the `steps` that were timed. ``in``: the node that has the time of this
 one, with which the compiler fused it. ``step`` is the first step in which the node's outputs were not finite,
-the counts are the elements of that step; they are there only if it was looked for.
+the counts are the elements of that step; they are there only if it was looked for. ``first``: in the first
+step of all, nothing that was computed and that it reads was not finite, nor was it an argument or Parameter
+with which an earlier node has explained itself.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from mycelia.engine import _C
 from mycelia.engine.base import log
 from mycelia.engine.compile import measuring
 from mycelia.engine.compile.timing import Timing
-from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ops.cost import cost
 from mycelia.engine.ops.type_names import type_name
 from mycelia.io.files import write_text
@@ -96,16 +98,19 @@ def measured(
     graph: Graph,
     times: Iterable[tuple[Node, int, int]],
     steps: int,
-    nonfinite: dict[Node, dict[str, int]],
+    nonfinite: dict[Node, dict[str, int]] | None,
 ) -> dict[str, Any]:
     """The content of the file. `times`: as `NodeTimes.stop` gives them, of `steps` steps; `nonfinite`: the
-    instructions of any programs with what was noted of them; those that are not of `graph` are left out.
+    instructions of any programs with what was noted of them, None if nobody looked; those that are not of
+    `graph` are left out.
     """
     programs = programs_of(graph)
     names, of = node_names(graph), _Origins(graph, programs)
     rows: dict[str, dict[str, Any]] = defaultdict(dict)
     unattributed = 0
     for instruction, calls, spent in times:
+        if not calls:
+            continue
         owner, others = of.share(instruction)
         if owner is None:
             unattributed += spent
@@ -115,14 +120,50 @@ def measured(
         row["nanoseconds"] = row.get("nanoseconds", 0) + spent
         for other in others:
             rows[names[other]].setdefault("in", names[owner])
-    for instruction, noted in nonfinite.items():
+    firsts = _firsts(programs, nonfinite or {})
+    for instruction, noted in (nonfinite or {}).items():
         owner = of.last(instruction)
         if owner is not None:
             rows[names[owner]] |= noted
+            if instruction in firsts:
+                rows[names[owner]]["first"] = True
     return {
         "version": _VERSION, "graph": graph.name, "steps": steps, "unattributed": unattributed,
-        "nodes": dict(rows),
+        "watched": nonfinite is not None, "nodes": dict(rows),
     }  # fmt: skip
+
+
+def _firsts(programs: list[_C.Program], nonfinite: dict[Node, dict[str, int]]) -> set[Node]:
+    """The instructions with which it began, in the first step in which one of these programs had any."""
+    steps = [nonfinite[node]["step"] for program in programs for node in program.nodes if node in nonfinite]
+    found: set[Node] = set()
+    for program in programs:
+        ran, suspects = set(program.nodes), set()
+        bad = {node for node in program.nodes if node in nonfinite and nonfinite[node]["step"] == min(steps)}
+        for node in program.nodes:
+            if node in bad:
+                makers, given = _reads(node, ran)
+                if not makers & bad and not given & suspects:
+                    found.add(node)
+                    suspects |= given
+    return found
+
+
+def _reads(node: Node, ran: set[Node]) -> tuple[set[Node], set[Value]]:
+    """(instructions, and parameters of the graph, whose values an instruction reads, through views)."""
+    makers, given, seen, stack = set(), set(), set(), list(node.inputs)
+    while stack:
+        value = stack.pop()
+        if value is None or value.is_constant or value in seen:
+            continue
+        seen.add(value)
+        if value.producer is None:
+            given.add(value)
+        elif value.producer in ran:
+            makers.add(value.producer)
+        else:
+            stack += value.producer.inputs
+    return makers, given
 
 
 class NodeRecorder:
@@ -140,7 +181,7 @@ class NodeRecorder:
         self._times: list[tuple[Node, int, int]] = []
         self._timed_steps = 0
         self._nonfinite = NonFiniteNodes(step) if nonfinite else None
-        self._written = 0  # instructions that were not finite
+        self._written = -1  # instructions that were not finite
         #: Whether `step_end` has anything to do.
         self.is_timing = times
         if self._nonfinite is not None:
@@ -184,11 +225,9 @@ class NodeRecorder:
     def _write(self) -> None:
         if self._graph is None:
             return
-        found = {} if self._nonfinite is None else dict(self._nonfinite.found)
+        found = None if self._nonfinite is None else dict(self._nonfinite.found)
         content = measured(self._graph, self._times, self._timed_steps, found)
-        if not content["nodes"]:
-            return
-        self._written = len(found)
+        self._written = len(found or ())
         try:
             write_text(self._path, json.dumps(content))
         except OSError as error:

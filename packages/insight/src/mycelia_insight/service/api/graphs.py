@@ -7,6 +7,7 @@ from starlette.requests import Request
 from mycelia_insight.records.graph import End, Leaf, ScopeGraph
 from mycelia_insight.runs.graphs import Graphs, pipelines, sources
 from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.measures import Measures
 from mycelia_insight.runs.run import Run
 from mycelia_insight.service.api.common import RUN, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
@@ -20,16 +21,22 @@ _SIDES = {1: "left", 2: "right", 3: "both"}  # which of two graphs have an edge
 
 def add(table: Table, library: Library, graphs: Graphs) -> None:
     """Add the endpoints to `table`."""
+    measures = Measures()
 
     def graph_of(name: str, id: str, forward: bool) -> ScopeGraph:
         return found(graphs, run_of(library, name), id, forward)
 
     @table.get("/runs/{run:path}/graphs", RUN)
     def graph_list(_request: Request, run: str) -> dict:
-        """Graphs of a run: those in its event files (with a step), files `.pb` and `.ir`."""
-        listed = sources(run_of(library, run))
+        """Graphs of a run: those in its event files (with a step), files `.pb` and `.ir`; whether `measures`
+        has times of nodes, and something about values that are not finite.
+        """
+        wanted = run_of(library, run)
+        listed = sources(wanted)
+        times, nonfinite = measures.has(wanted)
         return {
             "run": run,
+            "measures": {"times": times, "nonfinite": nonfinite},
             "graphs": [{"id": s.id, "step": s.step, "time": s.time, "size": s.size} for s in listed],
         }
 
@@ -67,6 +74,52 @@ def add(table: Table, library: Library, graphs: Graphs) -> None:
                     "dtypes": outputs.dtypes(number),
                 }
                 for number in wanted.view(open)[0]
+            },
+        }
+
+    @table.get(
+        "/runs/{run:path}/graphs/measures",
+        *WHICH,
+        Parameter("open", str, "names of scopes that are open", [], many=True),
+        Parameter("nonfinite", bool, "whether to look for NaN and infinities, in dumps if need be", False),
+    )
+    def graph_measures(
+        _request: Request, run: str, graph: str, forward: bool, open: list[str], nonfinite: bool
+    ) -> dict:
+        """What the nodes of the `view` with these scopes open cost, and which were not finite, by their `id`.
+
+        `nanoseconds` is the mean of a step, of all nodes in one that have a time, null if none has; `fused`,
+        how many have theirs in others, `in` which one, of a single node. `nonfinite`: how many nodes in one
+        made NaN or infinities, in how many of them that began (`first`), the first `step`, and elements by
+        kind; null if none did. `times` and `faults` say what was measured, null if nothing was; a dump is
+        looked at to the first such iteration.
+        """
+        wanted = run_of(library, run)
+        scopes = found(graphs, wanted, graph, forward)
+        try:
+            known = measures.of(wanted, scopes, nonfinite)
+        except (ValueError, OSError) as error:
+            raise RequestError(400, f"the dump cannot be read: {error}") from error
+        times, faults, dump = known.times, known.faults, known.dump
+        return {
+            "run": run,
+            "graph": graph,
+            "times": times
+            and {"steps": known.steps, "nodes": times.timed, "unattributed": known.unattributed},
+            "faults": faults
+            and {
+                "dump": dump and dump.name,
+                "looked": dump.looked if dump else None,
+                "iterations": dump.iterations if dump else None,
+            },
+            "nodes": {
+                str(number): {
+                    "nanoseconds": times and times.nanoseconds(number),
+                    "fused": times.fused(number) if times else 0,
+                    "in": times.owner(number) if times else "",
+                    "nonfinite": faults and faults.told(number),
+                }
+                for number in scopes.view(open)[0]
             },
         }
 

@@ -1,0 +1,102 @@
+"""What the nodes of a graph cost, and which were not finite, in whatever is shown as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from mycelia_insight.records.graph import ScopeGraph
+from mycelia_insight.records.graph_outputs import running
+from mycelia_insight.records.node_measurements import NodeMeasurements, NotFinite
+
+_ARGUMENT = re.compile(r"argument(\d{1,9})")  # what core calls one in a graph
+_NEVER = 1 << 53  # a step that never was
+
+
+class Times:
+    """Of a graph's nodes, a mean step; sums over a branch are differences of running sums."""
+
+    def __init__(self, graph: ScopeGraph, measured: NodeMeasurements) -> None:
+        self._graph, self._measured = graph, measured
+        self._branches = graph.branches
+        self._steps = max(1, measured.steps)
+        names = [graph.leaves[at].name for at in graph.order.tolist()]
+        spent = [measured.nanoseconds.get(name) for name in names]
+        #: How many nodes of the graph have a time.
+        self.timed = sum(one is not None for one in spent)
+        self._spent = running(np.array([one or 0 for one in spent], object))
+        self._known = running(np.array([one is not None for one in spent], np.int64))
+        self._fused = running(np.array([name in measured.fused for name in names], np.int64))
+
+    def nanoseconds(self, number: int) -> float | None:
+        """Of all nodes in a branch; None if none has a time of its own."""
+        branch = self._branches[number]
+        if self._known[branch.begin] == self._known[branch.end]:
+            return None
+        return int(self._spent[branch.end] - self._spent[branch.begin]) / self._steps
+
+    def fused(self, number: int) -> int:
+        """How many nodes in a branch the compiler fused with others, which have their time."""
+        branch = self._branches[number]
+        return int(self._fused[branch.end] - self._fused[branch.begin])
+
+    def owner(self, number: int) -> str:
+        """The full name of the node that has the time of a leaf; "" if it has its own, or none."""
+        leaf = self._graph.leaf(number)
+        return "" if leaf is None else self._measured.fused.get(leaf.name, "")
+
+
+class Faults:
+    """Nodes whose outputs were not finite. `found`: by the numbers of leaves."""
+
+    def __init__(self, graph: ScopeGraph, found: Mapping[int, NotFinite]) -> None:
+        self._branches = graph.branches
+        rows = [found.get(at) for at in graph.order.tolist()]
+        self._steps = np.array([row.step if row else _NEVER for row in rows], np.int64)
+        self._sums = {
+            name: running(np.array([int(getattr(row, name)) if row else 0 for row in rows], object))
+            for name in ("nan", "inf", "negative_inf", "is_first")
+        }
+        self._bad = running(np.array([row is not None for row in rows], np.int64))
+
+    def told(self, number: int) -> dict[str, int] | None:
+        """Of a branch: how many nodes, in how many of them it began, the first step, elements by kind."""
+        branch = self._branches[number]
+        nodes = int(self._bad[branch.end] - self._bad[branch.begin])
+        if not nodes:
+            return None
+        sums = {name: int(one[branch.end] - one[branch.begin]) for name, one in self._sums.items()}
+        return {
+            "nodes": nodes, "first": sums["is_first"], "nan": sums["nan"], "inf": sums["inf"],
+            "-inf": sums["negative_inf"], "step": int(self._steps[branch.begin : branch.end].min()),
+        }  # fmt: skip
+
+
+def faults_of_training(graph: ScopeGraph, measured: NodeMeasurements) -> dict[int, NotFinite]:
+    """What a training noted, by the numbers of leaves."""
+    noted = measured.nonfinite or {}
+    return {at: noted[leaf.name] for at, leaf in enumerate(graph.leaves) if leaf.name in noted}
+
+
+def leaves_by_dumped_name(graph: ScopeGraph) -> dict[str, int]:
+    """Leaves by their full names and by what dumps call them: operators as core's graphs tell, Parameters by
+    their own names, arguments `inputs0`, `inputs1`, ... in their order.
+    """
+    found: dict[str, int] = {}
+    arguments: dict[int, int] = {}
+    for at, leaf in enumerate(graph.leaves):
+        found.setdefault(leaf.name, at)
+        if leaf.kind == "operator":
+            operator = leaf.attributes().get("operator", "").strip('"')
+            if operator:
+                found.setdefault(operator if "/" in operator else f"{leaf.scope}/{operator}", at)
+        elif leaf.kind == "parameter":
+            name = leaf.name.removeprefix(f"{leaf.scope}/")
+            found.setdefault(name, at)
+            if place := _ARGUMENT.fullmatch(name):
+                arguments.setdefault(int(place[1]), at)
+    for number, place in enumerate(sorted(arguments)):
+        found.setdefault(f"inputs{number}", arguments[place])
+    return found
