@@ -51,6 +51,14 @@ struct RandomAttributes {
   double mean, scale;
   int64_t normal;
 };
+struct LookupAttributes {
+  int64_t first;  // the byte of the integer that the first element is for
+};
+struct RescaleAttributes {
+  int64_t multiplier, left, right;  // x * 2^left * multiplier / 2^31 / 2^right
+  int64_t up;  // where halves go: up, or away from zero
+  int64_t zero, low, high;
+};
 struct TakeAttributes {
   int64_t axis;
 };

@@ -7,6 +7,7 @@ import numpy as np
 from mycelia.ir import Node
 from mycelia_lite.converter.rules.table import rule
 from mycelia_lite.converter.writer import Writer
+from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 
 _ELEMENTWISE = (
@@ -65,6 +66,18 @@ def _nan_to_num(w: Writer, node: Node) -> None:
 @rule("det", "cumprod", "tril", "triu", "sort")
 def _with_numbers(w: Writer, node: Node) -> None:
     w.emit_all(node.outputs, custom(node.op.name, **node.attrs), [w.first(v) for v in node.inputs])
+
+
+@rule("lookup")
+def _lookup(w: Writer, node: Node) -> None:
+    w.emit(node.outputs[0], custom("lookup"), [w.first(v) for v in node.inputs])
+
+
+@rule("rescale")
+def _rescale(w: Writer, node: Node) -> None:
+    attrs = {name: int(value) for name, value in node.attrs.items() if name != "to"}
+    attrs["dtype"] = int(DataType.of(np.dtype(node.attrs["to"])))
+    w.emit(node.outputs[0], custom("rescale", **attrs), [w.first(node.inputs[0])])
 
 
 @rule("tensor_scatter", "scatter_elements")

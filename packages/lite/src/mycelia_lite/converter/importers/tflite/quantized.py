@@ -16,6 +16,7 @@ import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx.calls import along, cast, known, scalar, shape_of
+from mycelia_lite.converter.importers.tflite import integer_rules
 from mycelia_lite.converter.importers.tflite.calls import Call, Operator, activated, operator
 from mycelia_lite.converter.importers.tflite.file import Quantization, TensorInfo
 
@@ -35,9 +36,11 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
         for i, v in zip(call.inputs, inputs)
         if is_quantized(i) and not i.is_variable and known(v) is not None
     ]
-    if entry.raw or not any(is_quantized(t) for t in tensors):
+    if not any(is_quantized(t) for t in tensors):
         return entry.function(call, *inputs)
-    if call.kind in _MOVES and _one_scale(tensors):
+    if (made := integer_rules.run(call, inputs)) is not None:
+        return made
+    if entry.raw or (call.kind in _MOVES and _one_scale(tensors)):
         return entry.function(call, *inputs)
     if call.kind in _PRODUCTS:
         data, weight = (2, 1) if call.kind == "TRANSPOSE_CONV" else (0, 1)
