@@ -11,6 +11,7 @@ import pytest
 import mycelia as ms
 from mycelia import nn
 from mycelia.engine.communication import mode as mode_of_ranks
+from mycelia.mint import nn as mint
 from mycelia.parallel.engines import threads
 from mycelia.train import data_parallel
 
@@ -152,6 +153,70 @@ def test_gradients_are_added_unless_they_are_to_be_averaged():
         assert found == [[3.0, own, 1.0], [1.5, own / 2, 0.5], [0.75, own / 4, 0.25]]
 
 
+def parts(settings, own=(), **options):
+    """Which of six gradients go together."""
+    parameters = [ms.Parameter(ms.ops.zeros((4,)), name=f"p{i}") for i in range(6)]
+    for parameter, number in zip(parameters, own):
+        parameter.comm_fusion = number
+    gradients = [ms.ops.full((1 << 18,), i + 1.0, dtype=ms.float32) for i in range(6)]  # 1 MB
+    gradients[3] = gradients[3].astype(ms.float16)
+
+    def work(rank):
+        reducer = nn.DistributedGradReducer(parameters, True, **options)
+        assert [g[-1].item() for g in reducer(gradients)] == [1, 2, 3, 4, 5, 6]
+        return reducer._parts(gradients)
+
+    ms.set_auto_parallel_context(**settings)
+    try:
+        one, other = threads.run(2, work)
+    finally:
+        ms.reset_auto_parallel_context()
+    assert one == other
+    return one
+
+
+EACH = [[0], [1], [2], [3], [4], [5]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "own", "options", "together"),
+    [
+        ({}, (), {}, [[0, 1, 2, 4, 5], [3]]),
+        ({"all_reduce_fusion_config": [1, 4]}, (), {}, [[0, 1], [2, 4], [3], [5]]),
+        ({"all_reduce_fusion_config": [0, 9]}, (), {}, [[0], [1, 2, 4, 5], [3]]),
+        ({"all_reduce_fusion_config": [1, 4]}, (), {"fusion_type": 2}, [[0, 1, 2, 4, 5], [3]]),
+        ({"all_reduce_fusion_config": [1]}, (1, 2, 1, 2, 0, 0), {}, [[0, 2], [1], [3], [4], [5]]),
+        ({"comm_fusion": {"allreduce": {"mode": "size", "config": 2}}}, (), {}, [[0, 1], [2, 4], [3], [5]]),
+        ({"comm_fusion": {"allreduce": {"mode": "index", "config": [2]}}}, (), {}, [[0, 1, 2], [3], [4, 5]]),
+        ({"comm_fusion": {"openstate": False}}, (), {}, EACH),
+        ({}, (), {"fusion_type": 0}, EACH),
+    ],
+)
+def test_settings_say_which_gradients_go_together(settings, own, options, together):
+    """As MindSpore reads them: a place is the last of its part, and numbers of Parameters come first."""
+    assert parts(settings, own, **options) == together
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "message"),
+    [
+        ({"all_reduce_fusion_config": [2, 1]}, ValueError, "in ascending order, each once"),
+        ({"all_reduce_fusion_config": [1, 1]}, ValueError, "in ascending order, each once"),
+        ({"all_reduce_fusion_config": [True]}, TypeError, "must be a list of int"),
+        ({"comm_fusion": {"allreduce": {"mode": "size", "config": 0}}}, ValueError, "positive number of MB"),
+        ({"comm_fusion": {"allreduce": {"mode": "some"}}}, ValueError, "a dict of 'mode' and 'config'"),
+        ({"comm_fusion": {"allgather": {"mode": "index", "config": [1]}}}, ValueError, "auto"),
+        ({"comm_fusion": {"all": 1}}, ValueError, "allreduce"),
+        ({"comm_fusion": {"openstate": 1}}, TypeError, "must be bool"),
+    ],
+)
+def test_settings_that_do_not_say_which_gradients_go_together_are_refused(settings, kind, message):
+    with pytest.raises(kind, match=message):
+        ms.set_auto_parallel_context(**settings)
+    with pytest.raises(ValueError, match="fusion_type must be an int >= 0"):
+        nn.DistributedGradReducer([], fusion_type=-1)
+
+
 def test_overflow_on_one_rank_leaves_the_step_out_on_all(together):
     nets = networks(2)
     before = [w.asnumpy().copy() for w in nets[0].get_parameters()]
@@ -245,7 +310,16 @@ class Normed(nn.Cell):
         return self.out(self.flat(nn.ReLU()(self.norm(self.conv(x)))))
 
 
-def test_synchronized_batch_norm_normalizes_by_the_whole_batch(mode, together):
+@pytest.mark.parametrize(
+    "make",
+    [
+        (nn.BatchNorm2d, nn.SyncBatchNorm),
+        (mint.BatchNorm2d, mint.SyncBatchNorm),
+        (lambda n: mint.BatchNorm2d(n, momentum=None), lambda n: mint.SyncBatchNorm(n, momentum=None)),
+    ],
+    ids=["nn", "mint", "mint-average"],
+)
+def test_synchronized_batch_norm_normalizes_by_the_whole_batch(mode, make, together):
     def train(net, x, y):
         step = nn.TrainOneStepCell(nn.WithLossCell(net, LOSS), nn.SGD(net.trainable_params(), 0.1))
         step.set_train()
@@ -254,12 +328,12 @@ def test_synchronized_batch_norm_normalizes_by_the_whole_batch(mode, together):
     def work(rank):
         with lock:  # random numbers are the process's
             ms.set_seed(1)
-            net = Normed(nn.SyncBatchNorm(3))
+            net = Normed(make[1](3))
         return net, train(net, IMAGES[rank::2], LABELS[rank::2])
 
     lock = threading.Lock()
     ms.set_seed(1)
-    alone = Normed(nn.BatchNorm2d(3))
+    alone = Normed(make[0](3))
     expected = train(alone, IMAGES, LABELS)
     found = threads.run(2, work)
     np.testing.assert_allclose(np.mean([losses for _, losses in found], 0), expected, rtol=1e-5)
@@ -296,3 +370,28 @@ def test_batch_norms_of_groups_and_of_unequal_shares():
         x = np.concatenate([shares[i] for i in parts])
         y = np.concatenate([found[i] for i in parts])
         np.testing.assert_allclose(y, (x - x.mean()) / np.sqrt(x.var() + 1e-5), rtol=1e-4, atol=1e-5)
+
+
+def test_mints_batch_norms_of_groups():
+    def work(rank):
+        mint.SyncBatchNorm(1)  # of all
+        ms.communication.create_group("pair", [0, 2])
+        with pytest.raises(ValueError, match="pair"):
+            mint.SyncBatchNorm(1, process_group="pairs")
+        if rank == 1:
+            with pytest.raises(RuntimeError, match="rank 1 is not in the group 'pair'"):
+                mint.SyncBatchNorm(1, process_group="pair")
+            return IMAGES[4:8]
+        norm = mint.SyncBatchNorm(1, process_group="pair", track_running_stats=False)
+        norm.set_train()
+        x = ms.Tensor(IMAGES[4 * rank : 4 * rank + 4])
+        y = norm(x).asnumpy()
+        norm.set_train(False)
+        own = norm(x).asnumpy()  # as torch: outside of training by the own batch
+        np.testing.assert_allclose(own.mean(), 0, atol=1e-5)
+        return y
+
+    first, _, last = threads.run(3, work)
+    x = np.concatenate([IMAGES[:4], IMAGES[8:12]])
+    expected = (x - x.mean()) / np.sqrt(x.var() + 1e-5)
+    np.testing.assert_allclose(np.concatenate([first, last]), expected, rtol=1e-4, atol=1e-5)

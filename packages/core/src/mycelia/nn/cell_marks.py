@@ -188,17 +188,21 @@ class CellMarks:
         return self.add_flags_recursive(less_bn=True)
 
     def set_broadcast_flag(self, mode: bool = True):
-        """Attach the flag that devices begin with the same Parameters; a warning says that there is one."""
-        ignored.tell("Cell", "set_broadcast_flag", mode, "no other process takes part")
+        """Attach the flag that devices begin with the same Parameters; a warning says that the setting
+        `parameter_broadcast` is what sends them.
+        """
+        missing = "set_auto_parallel_context(parameter_broadcast=True) sends the weights of rank 0 to all"
+        ignored.tell("Cell", "set_broadcast_flag", mode, missing)
         return self.add_flags_recursive(broadcast_flag=mode)
 
     def set_comm_fusion(self, fusion_type: int, recurse: bool = True):
-        """Set `comm_fusion` of the trainable Parameters. Errors: ValueError unless it is a count."""
+        """Set `comm_fusion` of the trainable Parameters: gradients of one number go together to the other
+        processes, those of 0 alone (`nn.DistributedGradReducer`). Errors: ValueError unless it is a count.
+        """
         if isinstance(fusion_type, bool) or not isinstance(fusion_type, int) or fusion_type < 0:
             raise errors.value_error(
                 "set_comm_fusion", f"fusion_type must be an int >= 0, but got {fusion_type!r}"
             )
-        ignored.tell("Cell", "set_comm_fusion", fusion_type, "nothing is communicated between processes")
         for parameter in self.trainable_params(recurse):
             parameter.comm_fusion = fusion_type
         return self

@@ -309,7 +309,7 @@ class SyncBatchNorm(_BatchNorm):
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if not batch or self.group is None or x.ndim not in self._ranks:
             return super().construct(x)
-        mean, variance, count = _statistics_of_all(x, self.group)
+        mean, variance, count = statistics_of_all(x, self.group)
         share = 1.0 - self.momentum
         unbiased = variance * (count / ops.maximum(count - 1, 1.0))
         for moving, batch_value in ((self.moving_mean, mean), (self.moving_variance, unbiased)):
@@ -339,7 +339,7 @@ def _own_group(process_groups) -> str | None:
     )
 
 
-def _statistics_of_all(x, group: str):
+def statistics_of_all(x, group: str):
     """Mean and variance of each channel over the batches of a group, and how many numbers each channel
     has.
     """

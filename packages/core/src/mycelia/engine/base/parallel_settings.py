@@ -78,7 +78,6 @@ _MISSING = {
     **dict.fromkeys(("full_batch", "dataset_strategy"), "datasets are divided by num_shards and shard_id"),
     **dict.fromkeys(("gradient_fp32_sync", "loss_repeated_mean", "force_fp32_communication",
                      "enable_alltoall", "communi_parallel_mode"), "operators are not cut among processes"),
-    **dict.fromkeys(("all_reduce_fusion_config", "comm_fusion"), "gradients are joined to parts of 25 MB"),
     **dict.fromkeys(("auto_parallel_search_mode", "search_mode", "sharding_propagation",
                      "strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config",
                      "group_ckpt_save_file"), "there are no strategies: nothing is cut into parts"),
@@ -201,7 +200,54 @@ def set_auto_parallel_context(**kwargs) -> None:
             subject="set_auto_parallel_context",
             what="dataset_strategy",
         )
+    _check_fusion(kwargs)
     _auto.set(kwargs)
+    for what in ("allgather", "reducescatter"):
+        asked = kwargs.get("comm_fusion", {}).get(what, _FUSION)
+        if asked != _FUSION:
+            ignored.tell("set_auto_parallel_context", f"comm_fusion[{what!r}]", asked, "only sums are joined")
+
+
+def _check_fusion(given: dict[str, Any]) -> None:
+    """Errors: TypeError, ValueError for what does not say which gradients go together."""
+    owner = "set_auto_parallel_context"
+    indices = given.get("all_reduce_fusion_config")
+    if isinstance(indices, list):
+        _check_indices(owner, "all_reduce_fusion_config", indices)
+    fusion = given.get("comm_fusion")
+    if not isinstance(fusion, dict):
+        return
+    for name, value in fusion.items():
+        if name not in _AUTO["comm_fusion"][0]:
+            raise errors.one_of(name, _AUTO["comm_fusion"][0], subject=owner, what="comm_fusion")
+        if name == "openstate":
+            if not isinstance(value, bool):
+                raise errors.type_error(owner, f"comm_fusion['openstate'] must be bool, but got {value!r}")
+            continue
+        if not isinstance(value, dict) or value.keys() != {"mode", "config"}:
+            raise errors.value_error(
+                owner, f"comm_fusion[{name!r}] must be a dict of 'mode' and 'config', but got {value!r}"
+            )
+        modes = ("auto", "size", "index") if name == "allreduce" else ("auto", "size")
+        mode, config = value["mode"], value["config"]
+        if mode not in modes:
+            raise errors.one_of(mode, modes, subject=owner, what=f"comm_fusion[{name!r}]['mode']")
+        if mode == "size" and (isinstance(config, bool) or not isinstance(config, int) or config <= 0):
+            raise errors.value_error(
+                owner, f"comm_fusion[{name!r}]['config'] must be a positive number of MB, but got {config!r}"
+            )
+        if mode == "index":
+            _check_indices(owner, "comm_fusion['allreduce']['config']", config)
+
+
+def _check_indices(owner: str, name: str, indices: Any) -> None:
+    are_ints = isinstance(indices, list) and all(type(i) is int for i in indices)
+    if not are_ints:
+        raise errors.type_error(owner, f"{name} must be a list of int, but got {indices!r}")
+    if indices != sorted(set(indices)) or any(i < 0 for i in indices):
+        raise errors.value_error(
+            owner, f"{name} must have places of Parameters in ascending order, each once, but got {indices}"
+        )
 
 
 def get_auto_parallel_context(attr_key: str):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from mycelia.engine.base import errors, parallel_settings
 from mycelia.engine.base.parallel_settings import ParallelMode
 from mycelia.engine.communication import world
 
+#: What one collective takes where nothing else is said: fewer, longer ones cost less each, and this much no
+# longer shows its start.
+PART_BYTES = 25 << 20
 _TOGETHER = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 
@@ -45,3 +51,26 @@ def degree(subject: str) -> int:
 def mean() -> bool:
     """Whether gradients of the processes are averaged, and not added."""
     return bool(parallel_settings.get_auto_parallel_context("gradients_mean"))
+
+
+def fusion(parameters: Sequence[Any], fusion_type: int = 1) -> tuple[list[int], float]:
+    """Which gradients one collective takes: a number for each of the Parameters, 0 for one that goes alone,
+    and how many bytes it takes at most.
+
+    As in MindSpore the Parameters' own `comm_fusion` comes first, where they differ; then, for `fusion_type`
+    1, the places after which `all_reduce_fusion_config` cuts, or ``comm_fusion["allreduce"]`` of mode
+    "index".
+    """
+    get = parallel_settings.get_auto_parallel_context
+    asked = get("comm_fusion")
+    if not asked["openstate"]:
+        return [0] * len(parameters), PART_BYTES
+    own = [int(getattr(parameter, "comm_fusion", 1)) for parameter in parameters]
+    if len(set(own)) > 1:
+        return own, float("inf")
+    sums = asked["allreduce"]
+    cuts = get("all_reduce_fusion_config") or (sums["config"] if sums["mode"] == "index" else [])
+    if cuts and fusion_type == 1:
+        return [1 + sum(cut < place for cut in cuts) for place in range(len(parameters))], float("inf")
+    most = sums["config"] << 20 if sums["mode"] == "size" else PART_BYTES
+    return [fusion_type] * len(parameters), most

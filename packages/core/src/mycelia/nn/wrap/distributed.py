@@ -17,16 +17,21 @@ class DistributedGradReducer(Cell):
 
     `parameters`: what is optimized, in the order of the gradients; those with `layerwise_parallel` keep their
     own. `mean`: whether to average, by default the setting `gradients_mean`; `degree`: what is divided by, by
-    default the number of processes. Many gradients go together, up to 25 MB at a time.
-    Errors: ValueError for `degree`; as collectives have.
+    default the number of processes. Many gradients go together, up to 25 MB at a time, or as `comm_fusion` of
+    the Parameters or the settings `all_reduce_fusion_config` and `comm_fusion` say; `fusion_type`: 0 each
+    alone, above 1 without these settings' places.
+    Errors: ValueError for `degree` and `fusion_type`; as collectives have.
     """
 
-    @ignored.arguments(fusion_type="gradients are joined to parts of 25 MB")
     def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group=WORLDS[0]):
         super().__init__(auto_prefix=False)
         if degree is not None and (isinstance(degree, bool) or not isinstance(degree, int) or degree < 1):
             raise errors.value_error(
                 "DistributedGradReducer", f"degree must be a positive int, but got {degree!r}"
+            )
+        if isinstance(fusion_type, bool) or not isinstance(fusion_type, int) or fusion_type < 0:
+            raise errors.value_error(
+                "DistributedGradReducer", f"fusion_type must be an int >= 0, but got {fusion_type!r}"
             )
         alone = world.current() is None
         if alone and degree not in (None, 1):
@@ -35,13 +40,16 @@ class DistributedGradReducer(Cell):
         self.mean = mode.mean() if mean is None else bool(mean)
         members = 1 if alone else world.size("DistributedGradReducer", group)
         self.degree, self.group, self.reduces = degree or members, group, members > 1
+        parameters = list(parameters)
         self.own = tuple(bool(getattr(p, "layerwise_parallel", False)) for p in parameters)
+        numbers, self.most_bytes = mode.fusion(parameters, fusion_type)
+        self.numbers = tuple(numbers)
 
     def construct(self, grads):
         many = isinstance(grads, (tuple, list))
         given = list(grads) if many else [grads]
         if self.reduces:
-            for part in _parts(given, self.own):
+            for part in self._parts(given):
                 flat = ops.cat([given[i].reshape(-1) for i in part]) if len(part) > 1 else given[part[0]]
                 total = all_reduce(flat, "sum", self.group)
                 sums = ops.split(total, [given[i].size for i in part]) if len(part) > 1 else [total]
@@ -53,25 +61,24 @@ class DistributedGradReducer(Cell):
             return grads
         return tuple(given) if many else given[0]
 
-
-# What one collective takes: fewer, longer ones cost less each, and this much no longer shows its start.
-_PART_BYTES = 25 << 20
-
-
-def _parts(gradients: list, own: tuple[bool, ...]) -> list[list[int]]:
-    """Places of gradients that go together: of one dtype, in their order, up to `_PART_BYTES`."""
-    parts: list[list[int]] = []
-    dtype, size = None, 0
-    for i, gradient in enumerate(gradients):
-        if i < len(own) and own[i]:
-            continue
-        count = gradient.size * gradient.dtype.itemsize
-        if gradient.dtype is not dtype or size + count > _PART_BYTES:
-            parts.append([])
-            dtype, size = gradient.dtype, 0
-        parts[-1].append(i)
-        size += count
-    return parts
+    def _parts(self, gradients: list) -> list[list[int]]:
+        """Places of gradients that go together: of one number and dtype, in their order, up to
+        `most_bytes`.
+        """
+        parts: list[list[int]] = []
+        open_parts: dict[tuple, tuple[list[int], int]] = {}
+        for i, gradient in enumerate(gradients):
+            if i < len(self.own) and self.own[i]:
+                continue
+            number = self.numbers[i] if i < len(self.numbers) else 1
+            size = gradient.size * gradient.dtype.itemsize
+            part, before = open_parts.get((number, gradient.dtype), ([], 0))
+            if not number or not part or before + size > self.most_bytes:
+                part, before = [], 0
+                parts.append(part)
+            part.append(i)
+            open_parts[number, gradient.dtype] = part, before + size
+        return parts
 
 
 class PipelineGradReducer(Cell):

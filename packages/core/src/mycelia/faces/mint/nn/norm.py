@@ -7,10 +7,12 @@ import numpy as np
 from mycelia import ops
 from mycelia.engine.base import errors, ignored
 from mycelia.engine.base.dtypes import float32
+from mycelia.engine.communication import world
 from mycelia.engine.ops.control_flow.state import assign, assign_add
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.faces.mint.nn import functional as F
 from mycelia.nn.cell import Cell
+from mycelia.nn.norm import statistics_of_all
 from mycelia.nn.parameters import check_group_norm, check_positive, parameters
 
 
@@ -93,9 +95,13 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes of a group; there is one. Shapes: [N, C, ...] -> same."""
+    """Batch normalization by the batches of all processes of `process_group`, by default of all that have
+    joined; with one process, that of the own batch.
 
-    @ignored.arguments(process_group="no other process takes part")
+    Shapes: [N, C, ...] -> same; N may differ between processes.
+    Errors: ValueError for a group that does not exist, RuntimeError for one that this process is not in.
+    """
+
     def __init__(
         self,
         num_features,
@@ -108,6 +114,32 @@ class SyncBatchNorm(_BatchNorm):
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
         self.process_group = process_group
+        self.group = _group_with_others(process_group)
+
+    def construct(self, input):
+        if not self.training or self.group is None:
+            return super().construct(input)
+        self._check_rank(input)
+        mean, variance, count = statistics_of_all(input, self.group)
+        if self.running_mean is not None:
+            assign_add(self.num_batches_tracked, 1)
+            share = self.momentum
+            if share is None:
+                share = 1.0 / ops.cast(self.num_batches_tracked, float32)
+            unbiased = variance * (count / ops.maximum(count - 1, 1.0))
+            for old, new in ((self.running_mean, mean), (self.running_var, unbiased)):
+                assign(old, old + (ops.stop_gradient(new).astype(old.dtype) - old) * share)
+        return F.batch_norm(input, mean, variance, self.weight, self.bias, False, 0.0, self.eps)
+
+
+def _group_with_others(process_group) -> str | None:
+    """The group that this process normalizes with; None if it is alone in it."""
+    if world.current() is None:
+        if process_group is not None:
+            ignored.tell("SyncBatchNorm", "process_group", process_group, "no other process has joined yet")
+        return None
+    name = world.WORLDS[0] if process_group is None else process_group
+    return name if world.size("SyncBatchNorm", name) > 1 else None
 
 
 class GroupNorm(Cell):
