@@ -13,6 +13,7 @@ from mycelia_insight.commands.html import html
 from mycelia_insight.commands.import_runs import import_runs
 from mycelia_insight.commands.parse_summary import parse_summary
 from mycelia_insight.commands.service import start, status, stop
+from mycelia_insight.commands.which import which
 
 app = typer.Typer(
     no_args_is_help=False,
@@ -61,6 +62,7 @@ app.command()(stop)
 app.command()(status)
 app.command()(check)
 app.command()(alerts)
+app.command()(which)
 app.command()(export)
 app.command()(html)
 app.command("import")(import_runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from dataclasses import asdict
 from typing import Annotated
@@ -34,6 +33,7 @@ def alerts(
     from mycelia_insight.exchange.output import folder
     from mycelia_insight.exchange.runs import opened
     from mycelia_insight.runs.alerts import Alerts, WrongAlert, checked
+    from mycelia_insight.runs.moments import when
     from mycelia_insight.runs.notes import Notes
     from mycelia_insight.service.api.common import number
 
@@ -66,15 +66,8 @@ def alerts(
                 many = f"{hit.points} points, the first" if hit.points > 1 else "1 point,"
                 typer.echo(
                     f"{hit.run}: {alert.rule}: {hit.tag} has {many} {hit.first_value:g} "
-                    f"at step {hit.first_step}, {_when(hit.first_time)}"
+                    f"at step {hit.first_step}, {when(hit.first_time)}"
                 )
         firing = sum(bool(hits) for _, hits in found)
         typer.echo(f"{len(asked)} alert{'' if len(asked) == 1 else 's'}, {firing} met")
     raise typer.Exit(1 if any(hits for _, hits in found) else 0)
-
-
-def _when(seconds: float) -> str:
-    try:
-        return datetime.datetime.fromtimestamp(seconds).isoformat(" ", "seconds")
-    except (ValueError, OverflowError, OSError):
-        return "a time that no calendar has"

@@ -28,11 +28,12 @@ def event_file(name: str) -> EventFile | None:
     return EventFile(int(found[1]), name) if found else None
 
 
-def find(base: str) -> Iterator[tuple[str, list[EventFile]]]:
+def find(base: str, other: str = "") -> Iterator[tuple[str, list[EventFile]]]:
     """(path below `base`, event files in the order of their times) of each run; "" is `base` itself.
 
     Folders that cannot be read are passed over. A folder that is met again through a link is met once, under
-    the name without links if it has one.
+    the name without links if it has one. `other`: the name of a file whose folders are given, too, without
+    event files.
     """
     seen: set[tuple[int, int]] = set()
     stack, links = [""], []
@@ -44,15 +45,17 @@ def find(base: str) -> Iterator[tuple[str, list[EventFile]]]:
                 continue
             seen.add((here.st_dev, here.st_ino))
             with os.scandir(os.path.join(base, below)) as entries:
-                files, folders, linked = [], [], []
+                files, folders, linked, has_other = [], [], [], False
                 for entry in entries:
                     if _is_folder(entry):
                         (linked if entry.is_symlink() else folders).append(os.path.join(below, entry.name))
                     elif file := event_file(entry.name):
                         files.append(file)
+                    else:
+                        has_other |= entry.name == other
         except OSError:
             continue
-        if files:
+        if files or has_other:
             yield below, sorted(_without_twins(files))
         stack += sorted(folders, reverse=True)
         links += sorted(linked, reverse=True)

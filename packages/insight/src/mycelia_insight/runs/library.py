@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from mycelia_insight.runs import discovery
 from mycelia_insight.runs.alerts import Alerts
+from mycelia_insight.runs.artifacts import Sessions
 from mycelia_insight.runs.highlights import Highlights
 from mycelia_insight.runs.lineages import Lineages
 from mycelia_insight.runs.notes import Notes
@@ -40,6 +41,7 @@ class Library:
         self.base, self._workspace = os.path.abspath(base), workspace
         self._interval, self._pulse, self.may_delete = interval, pulse, may_delete
         self.lineages, self.highlights, self.notes = Lineages(), Highlights(), Notes(workspace)
+        self.sessions = Sessions()
         self.alerts = Alerts(workspace, self.base)
         self._runs: dict[str, Run] = {}
         self._files: dict[str, list[discovery.EventFile]] = {}

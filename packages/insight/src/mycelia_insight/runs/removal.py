@@ -1,19 +1,23 @@
-"""Deleting a run: its event files, and what the workspace keeps of it."""
+"""Deleting a run: its event files, the list of its files, and what the workspace keeps of it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 
+from mycelia_insight.records import artifacts
 from mycelia_insight.runs.discovery import event_file
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run
 
 
 def event_files(run: Run) -> list[tuple[str, int]]:
-    """(name, bytes) of all event files in the run's folder, TensorBoard's beside MindSpore's too."""
+    """(name, bytes) of all event files in the run's folder, TensorBoard's beside MindSpore's too, and of
+    `mycelia-artifacts.jsonl`.
+    """
     with os.scandir(run.folder) as entries:
-        found = [one for one in entries if event_file(one.name) and one.is_file(follow_symlinks=False)]
+        ours = (one for one in entries if event_file(one.name) or one.name == artifacts.FILE)
+        found = [one for one in ours if one.is_file(follow_symlinks=False)]
         return sorted((one.name, one.stat(follow_symlinks=False).st_size) for one in found)
 
 

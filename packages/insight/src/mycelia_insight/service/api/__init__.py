@@ -11,6 +11,7 @@ from mycelia_insight.runs.graphs import Graphs
 from mycelia_insight.runs.library import Library
 from mycelia_insight.service.api import (
     alerts,
+    artifacts,
     debugger,
     embeddings,
     files,
@@ -30,7 +31,8 @@ from mycelia_insight.service.endpoints import Table
 from mycelia_insight.service.extensions import Extensions
 
 _TOPICS = (
-    lineages, runs, scalars, files, histograms, tensors, texts, embeddings, landscapes, alerts, manage,
+    lineages, artifacts, runs, scalars, files, histograms, tensors, texts, embeddings, landscapes, alerts,
+    manage,
 )  # fmt: skip
 
 
