@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import mycelia as ms
 from mycelia import debug, nn, ops, precision
+from mycelia.debug.precision import comparison, measures
 from mycelia.debug.precision.bisect import minimal
 from mycelia.debug.precision.cli import app
 from mycelia.debug.precision.comparison import alike
@@ -94,6 +95,15 @@ def test_references_of_zero_hide_errors_and_the_strict_columns_show_them():
     assert found["RelativeEuclideanDistance"] == found["AccumulatedRelativeError"] == 0.0
     assert found["StrictRelativeEuclideanDistance"] == math.inf
     assert found["OneThousandthErrorRatio"] == 0.0
+
+
+def test_numbers_that_are_tiny_are_not_zero():
+    """MindStudio takes what has a norm below 2.2e-16 for zeros, and says that it is equal."""
+    x, y = np.full(4, 1.1e-20, np.float32), np.full(4, 1e-20, np.float32)
+    values = measures.measure(x, y).values
+    assert f"{values['RelativeEuclideanDistance']:.6f}" == "0.100000"
+    assert f"{values['CosineSimilarity']:.6f}" == "1.000000"
+    assert values["MaxRelativeError"] == 0.0  # of elements: abs(y) above 2.2e-16
 
 
 def test_constant_tensors_have_no_divergence_from_each_other():
@@ -316,6 +326,42 @@ def test_attributes_are_told_and_what_is_near_is_drawn(tmp_path, monkeypatch):
         "ReLU-op0",
     }
     assert text.count("->") == 2
+
+
+@pytest.mark.parametrize(
+    "text", [b"a,b\n1,2\n", b"\xff\xfe\x00", b"", b"Index,LeftOp\n", "head only", "row of something", "cut"]
+)
+def test_tables_of_something_else_are_told(tmp_path, text):
+    head = ",".join([*comparison.HEAD, "CosineSimilarity", comparison.FAIL])
+    rows = {"head only": "", "row of something": ",".join("x" * 10), "cut": "1,a,b"}
+    table = tmp_path / "t.csv"
+    table.write_bytes(text if isinstance(text, bytes) else f"{head}\n{rows[text]}\n".encode())
+    done = CliRunner().invoke(app, ["vcs", "-f", str(table)])
+    if text == "head only":
+        assert done.exit_code == 0 and "no operator" in done.output
+    else:
+        assert isinstance(done.exception, ValueError) and str(done.exception).strip(), done.exception
+
+
+def test_a_file_that_is_no_array_is_said_to_be_none_and_not_to_be_loaded_unsafely(tmp_path):
+    (tmp_path / "x.npy").write_bytes(b"import os\n")
+    done = CliRunner().invoke(app, ["pt", str(tmp_path / "x.npy")])
+    assert "is no array" in str(done.exception) and "allow_pickle" not in str(done.exception)
+
+
+@pytest.mark.parametrize("value, count", [(2.0, 0), (-1.0, 3)])
+def test_the_automatic_check_shows_what_an_overflow_read_and_made(tmp_path, monkeypatch, value, count):
+    """Of operators alone that overflowed, whose feeders were not dumped."""
+    monkeypatch.chdir(tmp_path)
+    with ms.config.context(mode=ms.GRAPH_MODE):
+        with precision.collect("overflow", path="precision_data/overflow/dump"):
+            ms.jit(lambda x: ops.relu(ops.log(x + 0.0) * 2.0))(ms.Tensor(np.full((2, 3), value, np.float32)))
+    told = invoke("ac").output
+    assert f"{count} outputs are not finite" in told, told
+    if count:
+        assert "[Log] Default/Log-op0 output 0: 6 of 6 nan" in told
+        assert re.search(r"  input 0: float32 \(2, 3\), max -1, min -1, mean -1, \S+\.npy", told), told
+        assert "  output 0: float32 (2, 3)" in told and "log(x + 0.0)" in told
 
 
 @pytest.mark.parametrize("words", [("ls", "-z"), ("nonsense",), ("pt", "missing.npy")])

@@ -23,7 +23,7 @@ from rich.console import Console
 from mycelia.debug.dump import files
 from mycelia.debug.precision import comparison, matching, operator_check, report, runs, tables
 from mycelia.debug.precision.bisect import Bisect, Metric
-from mycelia.debug.precision.operators import describe, operators, subgraph
+from mycelia.debug.precision.operators import describe, operators, subgraph, tensors_of
 from mycelia.debug.reading.folders import Dump
 from mycelia.engine.base import errors
 
@@ -114,7 +114,8 @@ def compared_summary(
 ) -> None:
     """List the operators of a comparison whose inputs or outputs differ, in order of execution."""
     path = file or runs.newest_table()
-    found = report.summarize(comparison.read_table(path), cosine)
+    needed = (*comparison.HEAD, "CosineSimilarity", comparison.FAIL)
+    found = report.summarize(comparison.read_table(path, needed), cosine)
     for operator in found[:limit]:
         console.print(f"[{operator.index}] {operator.name}", markup=False)
         console.print(f"  left: {operator.name}  right: {operator.right}", markup=False)
@@ -245,10 +246,21 @@ def automatic_check(
     """Check what was collected: fused operators, overflows, then, with -c, all tensors against the trusted
     run.
     """
+    folder = runs.overflow_folder()
+    if runs.is_clean(folder):
+        console.print("0 outputs are not finite: no operator overflowed")
+    else:
+        _tell_overflows(_dump(folder if folder.is_dir() else runs.dump_folder()), limit)
+    if compare:
+        right = runs.reference_folder()
+        if right is None:
+            raise errors.value_error("ac", "there is no dump of a trusted run: collect one by ref_dump")
+        compare_dumps(runs.dump_folder(), right)
+
+
+def _tell_overflows(dump: Dump, limit: int) -> None:
     from mycelia.debug.reading.nonfinite import trace_nonfinite
 
-    folder = runs.overflow_folder()
-    dump = _dump(folder if folder.is_dir() else runs.dump_folder())
     fused = [o for o in operators(dump) if o.recorded and o.recorded.parts]
     console.print(f"{len(fused)} fused operators")
     for operator in fused[:limit]:
@@ -259,14 +271,9 @@ def automatic_check(
     for found in bad[:limit]:
         console.print(f"[{found.op_type}] {found.op_full_name} output {found.slot}: {found.count} of "
                       f"{found.size} {found.kind}", markup=False)  # fmt: skip
-        for line in found.source:
+        for line in (*found.source, *tensors_of(dump, found)):
             console.print(f"  {line}", markup=False)
     _Outcome.mismatch |= bool(bad)
-    if compare:
-        right = runs.reference_folder()
-        if right is None:
-            raise errors.value_error("ac", "there is no dump of a trusted run: collect one by ref_dump")
-        compare_dumps(runs.dump_folder(), right)
 
 
 @app.command("convert")
@@ -363,7 +370,7 @@ def check_operators(
     code = runs.run_command(command, runs.environment(action, path))
     if not path.is_file():
         raise errors.value_error("acc_check", f"{command!r}, status {code}, ran no operator of Mycelia")
-    rows = comparison.read_table(path)
+    rows = comparison.read_table(path, operator_check.COLUMNS)
     verdicts = [row["Verdict"] for row in rows]
     for row in [r for r in rows if r["Verdict"] == operator_check.FAIL][:limit]:
         console.print(f"[{row['Op Type']}] {row['Op Name']}, output {row['Slot']}, {row['Data Type']} "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,7 @@ from mycelia.debug.precision.sums import Sums, extremes, flat, sums
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.ir import SourceLine, read_graphs
 from mycelia.debug.statistics import Statistics
+from mycelia.engine.base import errors
 
 HEAD = ("Index", "LeftOp", "RightOp", "TensorIndex", "Shape", "DataType(L)", "DataType(R)", "OverFlow")
 FAIL = "CompareFailReason"
@@ -216,7 +217,20 @@ def save(comparison: Comparison, path: str | os.PathLike) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_table(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """The rows of a saved table."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def read_table(path: str | os.PathLike, needed: Collection[str] = HEAD) -> list[dict[str, Any]]:
+    """The rows of a saved table.  Errors: OSError; ValueError for a file that lacks columns that are needed,
+    in its head or in a row.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+    except (UnicodeDecodeError, csv.Error) as cause:
+        raise errors.value_error("table", f"{os.fspath(path)} is no CSV: {cause}") from None
+    missing = [name for name in needed if name not in (reader.fieldnames or ())]
+    if missing:
+        raise errors.value_error("table", f"{os.fspath(path)} has no columns {', '.join(missing)}")
+    for number, row in enumerate(rows, 2):
+        if any(row[name] is None for name in needed):
+            raise errors.value_error("table", f"{os.fspath(path)}: row {number} is cut off")
+    return rows

@@ -11,6 +11,7 @@ from mycelia.debug.dump import files
 from mycelia.debug.dump.operator_files import RecordedOperator, read_operators
 from mycelia.debug.reading.folders import Dump, Record, short_name
 from mycelia.debug.reading.ir import GraphNode, read_graphs
+from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia.engine.base import errors
 
 
@@ -100,6 +101,15 @@ def matching_operators(dump: Dump, name: str, graph: int | None = None) -> list[
     if not found:
         raise errors.value_error("ni", f"no operator of {dump.folder} has {name!r} in its name")
     return [o for o in found if o.name == name] or found
+
+
+def tensors_of(dump: Dump, found: NonFinite) -> Iterator[str]:
+    """A line for each tensor of the operator that `found` is of, in that step, inputs first."""
+    names = short_name(found.op_full_name) | {found.op_full_name}
+    for step in dump.steps:
+        if (step.rank, step.graph, step.iteration) == (found.rank, found.graph, found.iteration):
+            for record in sorted((r for r in step.records() if r.name in names), key=lambda r: r.io):
+                yield f"{record.io} {record.slot}: {_statistics(record)}"
 
 
 def _describe(operator: DumpedOperator, others: list[DumpedOperator], attribute: str | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mycelia.debug.precision.comparison import FAIL, Comparison
+from mycelia.engine.base import errors
 
 _WIDTH, _HEIGHT, _LEFT = 960, 260, 60  # of the plot, in pixels
 
@@ -39,13 +40,21 @@ def _number(cell: str) -> float:
 
 
 def summarize(rows: list[dict[str, Any]], cosine: float) -> list[OperatorSummary]:
-    """The operators of a table with a tensor below `cosine`, in order of execution."""
+    """The operators of a table with a tensor below `cosine`, in order of execution.  Errors: ValueError for
+    rows of something else.
+    """
     found: dict[str, OperatorSummary] = {}
     for row in rows:
-        name, io, slot = row["TensorIndex"].rsplit(":", 2)
+        try:
+            name, io, slot = row["TensorIndex"].rsplit(":", 2)
+            index = int(row["Index"])
+        except ValueError:
+            raise errors.value_error(
+                "table", f"a row is of {row['TensorIndex']!r}, number {row['Index']!r}, not of NAME:output:0"
+            ) from None
         if row[FAIL].startswith(("No bench data", "shape unmatched", "statistics", "no data")):
             continue
-        operator = found.setdefault(name, OperatorSummary(int(row["Index"]), name, row["RightOp"]))
+        operator = found.setdefault(name, OperatorSummary(index, name, row["RightOp"]))
         (operator.inputs if io == "input" else operator.outputs).append((slot, row["CosineSimilarity"]))
     return [operator for operator in found.values() if operator.is_below(cosine)]
 

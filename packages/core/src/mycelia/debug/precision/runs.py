@@ -46,6 +46,11 @@ def overflow_folder() -> Path:
     return working_folder() / "overflow" / "dump"
 
 
+def is_clean(folder: Path) -> bool:
+    """Whether what was collected there is a run that had nothing to write."""
+    return any(folder.glob("rank_*/.dump_metadata")) and not any(folder.glob("rank_*/[!.]*/*/[0-9]*/*.npy"))
+
+
 def newest_table() -> Path:
     """The CSV of the last comparison.  Errors: ValueError if there is none."""
     found = (working_folder() / "temp" / "vector_compare").glob("*/result_*.csv")

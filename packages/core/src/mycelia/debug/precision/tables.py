@@ -43,7 +43,8 @@ def load(path: Path) -> np.ndarray:
     if path.suffix == ".bin":
         return _raw(path)
     try:
-        return np.load(path, allow_pickle=False)
+        with open(path, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as cause:
         raise errors.value_error("file", f"{path} is no array: {cause}") from None
 

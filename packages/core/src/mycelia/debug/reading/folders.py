@@ -184,8 +184,10 @@ class Dump:
         self.ranks = {int(r.name[5:]): r for r in ranks if r.is_dir() and r.name[5:].isdigit()}
         self.steps = [step for rank, place in self.ranks.items() for step in _steps(rank, place)]
         if not self.steps:
+            name, is_begun = os.fspath(folder), any((r / ".dump_metadata").is_dir() for r in ranks)
+            why = "no operator was one to write" if is_begun else "no rank_N/NET/GRAPH/ITERATION is in it"
             raise errors.value_error(
-                "dump", f"{os.fspath(folder)!r} holds no dump: no rank_N/NET/GRAPH/ITERATION is in it"
+                "dump", f"{name!r} holds {'no tensors' if is_begun else 'no dump'}: {why}"
             )
         self.steps.sort(key=lambda s: (s.rank, s.iteration, s.graph))
 

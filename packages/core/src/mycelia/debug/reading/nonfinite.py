@@ -197,11 +197,10 @@ def _reads_given(
     """Whether what it reads is finite but for infinities that are numbers or constants of the code, or were
     made of such ones alone.
     """
-    if recorded is None or any(bad[name] and name not in given for name in (node.inputs if node else ())):
+    feeds = node.inputs if node else ()
+    if recorded is None or any(bad.get(name) and name not in given for name in feeds):
         return False
-    found = is_infinite(recorded.attrs, recorded.numbers) or any(
-        name in given for name in (node.inputs if node else ())
-    )
+    found = is_infinite(recorded.attrs, recorded.numbers) or any(name in given for name in feeds)
     for record in operator.inputs:
         kinds = _known(record)
         if "nan" in kinds:
