@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from mycelia.engine.base import wire
 from mycelia.io.crc32c import crc32c, masked
 
 
@@ -93,3 +94,9 @@ def landscape(
         way = field(2, b"".join(number(1, step) for step in path) + field(2, points(*axes)))
     said = field(1, decomposition or ("PCA" if path else "Random")) + field(2, unit) + number(3, 10)
     return field(1, grid) + way + field(3, said) + field(4, points(*(tensor([one]) for one in end)))
+
+
+def appended(message: bytes, more: bytes) -> bytes:
+    """A field that holds a message, which gets more fields."""
+    ((key, content),) = wire.fields(memoryview(message))
+    return field(key, bytes(content) + more)

@@ -12,6 +12,7 @@ from mycelia import config, nn, ops
 from mycelia.engine.base.wire import fields
 from mycelia.train import Model, SummaryCollector, SummaryRecord
 from mycelia.train.summary.graph import graph_message, graph_of
+from mycelia.train.summary.precision import RAISED, REDUCED, precision_flags
 
 
 class Net(nn.Cell):
@@ -87,6 +88,55 @@ def test_each_node_says_where_it_is_and_what_it_gives(tmp_path):
     (shape,) = [v for n, v in fields(tensor) if n == 2]
     sizes = [next(fields(dim))[1] for n, dim in fields(shape)]
     assert sizes == [2, 3]
+
+
+class Mixed(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.relu = nn.Dense(6, 4), nn.Dense(4, 3), nn.ReLU()
+
+    def construct(self, x):
+        return self.two(self.relu(self.one(x))).mean()
+
+
+@pytest.mark.parametrize("level", ["O0", "O1", "O2", "O3"])
+def test_operators_of_reduced_precision_are_marked(level):
+    net = Mixed()
+    if level != "O0":
+        net = ms.amp.auto_mixed_precision(net, level)
+    with config.context(mode=ms.GRAPH_MODE):
+        net(ms.Tensor(np.ones((2, 6), np.float32)))
+        graph = graph_of(net)
+    flags = precision_flags(graph)
+    short = {node for node in graph.nodes if any(str(v.type.dtype) == "Float16" for v in node.outputs)}
+    assert {node for node, flag in flags.items() if flag == REDUCED} >= short
+    assert bool(short) == (level != "O0") and (level != "O0" or not flags)
+    message = graph_message(graph)
+    marked = [node for node in _parts(message, 1) if b"precision_flag" in bytes(node)]
+    assert len(marked) == len(flags)
+    if level == "O1":  # the mean is of numbers that have their bits again
+        (mean,) = [node for node in graph.nodes if node.op.name == "mean"]
+        assert flags[mean] == RAISED
+
+
+def test_what_reads_reduced_numbers_is_reduced_until_they_are_raised():
+    def run(x, y):
+        short = x.astype(ms.float16)
+        chain = (short * 2.0).exp()
+        index = chain.argmax()
+        return chain.astype(ms.float32) + y, y.exp(), index, x.astype(ms.float32) * 3.0
+
+    class Net(nn.Cell):
+        def construct(self, x, y):
+            return run(x, y)
+
+    net, x = Net(), ms.Tensor(np.ones(4, np.float32))
+    with config.context(mode=ms.GRAPH_MODE):
+        net(x, x + 1.0)
+    graph = graph_of(net)
+    flags = [(node.op.name, precision_flags(graph).get(node, "")) for node in graph.nodes]
+    assert [flag for name, flag in flags if name == "cast"][:2] == [REDUCED, RAISED]
+    assert ("exp", REDUCED) in flags and ("exp", "") in flags and ("add", RAISED) in flags
 
 
 def test_a_training_that_is_not_compiled_has_no_graph(tmp_path):

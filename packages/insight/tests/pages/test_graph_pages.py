@@ -12,7 +12,7 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "records")]
-from event_files import event, field, framed  # noqa: E402
+from event_files import appended, event, field, framed, number  # noqa: E402
 from test_graph import node  # noqa: E402
 from test_pages import by, new_run, until  # noqa: E402
 
@@ -143,7 +143,8 @@ def test_nodes_are_coloured_by_what_they_give(page):
 
 def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service, gallery):
     graph = node("1", SCRIPT, f"scope {SCRIPT}") + node("2", "Add", "", "1") + node("3", "Exp", "", "2")
-    graph += node("4", "Log", "", "3")
+    flag = field(5, field(1, "precision_flag") + field(2, number(1, 13) + field(7, f"reduce {SCRIPT}")))
+    graph += appended(node("4", "Log", "", "3"), flag)
     slow, add, exp = f"scope {SCRIPT}/{SCRIPT}-op1", "/Add-op2", "/Exp-op3"
     bad = {"step": 7, "nan": 1500, "inf": 0, "-inf": 2}
     measured = {"version": 1, "steps": 4, "unattributed": 4000, "watched": True, "nodes": {
@@ -178,6 +179,16 @@ def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service
     by(driver, "graph-node")[0].send_keys(Keys.ENTER)
     until(driver, lambda: "<script>" in by(driver, "graph-node-info")[0].text)
     assert driver.title == "./named-Graph-Mycelia Insight"
+    driver = page("#/train-manage/operatorPrecision?train_id=./named")
+    until(driver, lambda: len(by(driver, "op-row")) == 4)
+    first = by(driver, "op-row")[0]
+    assert first.get_attribute("data-name") == "/Log-op4" and f"reduce {SCRIPT}" in first.text
+    assert driver.title == "./named-Precision-Mycelia Insight"
+    assert "1 operator of reduced precision" in by(driver, "precision-counts")[0].text
+    by(driver, "op-search")[0].send_keys("exp-op")
+    until(driver, lambda: [row.get_attribute("data-name") for row in by(driver, "op-row")] == [exp])
+    assert "text=exp-op" in driver.current_url
+    assert by(driver, "precision-download")[0].get_attribute("href").endswith("/graphs/precision.xlsx?graph=")
 
 
 @pytest.mark.parametrize("count", [10_000, 100_000])

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from urllib.parse import quote
+from urllib.request import urlopen
+from xml.etree import ElementTree
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "records"))
+from event_files import appended, field, number
 from test_graph import node
 from test_service import FIXTURE, Command, until
 
 CONV = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/conv1-Conv2d/Conv2D-op0"
 RELU = "Default/network-WithLossCell/_backbone-TrainNet/net-LeNet5/relu-ReLU/ReLU-op0"
+SCRIPT = "<script>alert(1)</script>\x07"
 OWN, MINDINSIGHT = "/api/v1/runs/run1", "/v1/mindinsight"
 
 
@@ -28,6 +35,11 @@ def service(tmp_path_factory):
     (base / "run1" / "stages").mkdir()
     changed = node("0", "Conv2D", CONV.rpartition("/")[0]) + node("7", "Exp", "Added", "0")
     (base / "run1" / "stages" / "changed.pb").write_bytes(changed)
+    marked = changed
+    for key, kind, scope, flag in (("8", "Log", "Added", "high"), ("9", "Cast", SCRIPT, "precision_reduce")):
+        attribute = field(5, field(1, "precision_flag") + field(2, number(1, 13) + field(7, flag)))
+        marked += appended(node(key, kind, scope, *(["7"] if key == "9" else [])), attribute)
+    (base / "run1" / "stages" / "marked.pb").write_bytes(marked)
     measured = {"version": 1, "graph": "", "steps": 2, "unattributed": 8, "watched": True, "nodes": {
         CONV: {"calls": 2, "nanoseconds": 1000, "step": 7, "nan": 3, "inf": 0, "-inf": 1, "first": True},
         RELU: {"in": CONV},
@@ -41,7 +53,7 @@ def service(tmp_path_factory):
 
 def test_the_own_interface(service):
     listed = service.get(f"{OWN}/graphs")["graphs"]
-    assert [one["id"] for one in listed] == ["event-0", "stages/changed.pb"]
+    assert [one["id"] for one in listed] == ["event-0", "stages/changed.pb", "stages/marked.pb"]
     view = service.get(f"{OWN}/graphs/view?graph=event-0&open=Default")
     by_name = {one["name"]: one for one in view["nodes"]}
     assert by_name["Default"]["open"] and not by_name["Gradients"]["open"]
@@ -79,6 +91,39 @@ def test_the_own_interface(service):
     assert service.refused(f"{OWN}/graphs/node?name=none")[0] == 404
     assert service.refused(f"{OWN}/graphs/view?graph=../x.pb")[0] == 404
     assert service.refused(f"{OWN}/graphs/search")[0] == 400
+
+
+def test_operators_by_their_precision(service):
+    asked = f"{OWN}/graphs/precision"
+    marked = quote("stages/marked.pb")
+    told = service.get(f"{asked}?graph={marked}&limit=2")
+    assert (told["total"], told["reduced"], told["flagged"]) == (4, 1, 2)
+    first, second = told["operators"]
+    assert (first["id"], first["type"], first["flag"], first["reduced"]) == (
+        4,
+        "Cast",
+        "precision_reduce",
+        True,
+    )
+    assert first["inputs"] == ["Added/Exp-op7 float32[2, ?]"] and first["name"] == f"{SCRIPT}/Cast-op9"
+    assert (second["flag"], second["reduced"], second["outputs"]) == ("high", False, [])
+    rest = service.get(f"{asked}?graph={marked}&offset=2")["operators"]
+    assert [one["reduced"] for one in rest] == [None, None] and rest[1]["outputs"] == [
+        f"{SCRIPT}/Cast-op9 float32[2, ?]"
+    ]
+    assert service.get(f"{asked}?graph={marked}&text=EXP-op")["total"] == 1
+    assert service.get(asked)["flagged"] == 0 and service.get(asked)["total"] > 40
+    assert service.refused(f"{asked}?limit=0")[0] == 400 and service.refused(f"{asked}?graph=none")[0] == 404
+    with urlopen(f"http://127.0.0.1:{service.port}{asked}.xlsx?graph={marked}") as answer:
+        assert answer.headers["Content-Disposition"] == 'attachment; filename="run1-precision.xlsx"'
+        file = zipfile.ZipFile(io.BytesIO(answer.read()))
+    assert file.testzip() is None
+    sheet = ElementTree.fromstring(file.read("xl/worksheets/sheet1.xml"))
+    rows = [["".join(cell.itertext()) for cell in row] for row in sheet[0]]
+    assert [row[0] for row in rows] == ["ID", "4", "3", "1", "2"] and rows[1][2] == (
+        f"{SCRIPT}/Cast-op9".replace("\x07", "\ufffd")  # which XML does not have
+    )
+    assert {cell.get("t") for cell in sheet.iter() if cell.tag.endswith("}c")} == {"inlineStr"}
 
 
 def test_two_graphs_as_one(service):

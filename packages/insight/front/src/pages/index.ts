@@ -30,6 +30,7 @@ export const runPages: RunPage[] = [
   { path: "/train-manage/loss-analysis", title: { en: "Loss landscape", zh: "损失函数地形图" }, kinds: ["landscape"], load: () => import("./Landscape.svelte") },
   { path: "/train-manage/system", title: { en: "Machine", zh: "系统资源" }, kinds: ["system"], load: () => import("./System.svelte") },
   { path: "/train-manage/graph", title: { en: "Graph", zh: "计算图" }, kinds: ["graph"], load: () => import("./Graph.svelte") },
+  { path: "/train-manage/operatorPrecision", title: { en: "Precision", zh: "算子精度" }, kinds: ["graph"], load: () => import("./OperatorPrecision.svelte") },
   { path: "/train-manage/data-map", title: { en: "Data pipeline", zh: "数据图" }, kinds: ["dataset_graph"], load: () => import("./DataMap.svelte") },
 ];
 

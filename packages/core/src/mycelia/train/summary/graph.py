@@ -13,6 +13,7 @@ from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.observing.observers import operators_of
 from mycelia.nn.cell import Cell
 from mycelia.train.summary.events import single, text
+from mycelia.train.summary.precision import precision_flags
 from mycelia.train.summary.values import DATA_TYPES
 
 _BOOL, _INT64, _FLOAT32, _STRING, _TENSOR, _TUPLE, _NONE, _TYPE = 1, 5, 11, 13, 14, 31, 34, 39
@@ -30,7 +31,8 @@ def graph_message(graph: Graph) -> bytes:
 
     Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the path of the
     Cell that it belongs to, or the function whose line it is, its attribute `source` the file and the line,
-    `operator` how dumps and messages call it, without the scope where that is the node's.
+    `operator` how dumps and messages call it, without the scope where that is the node's, `precision_flag`
+    whether it computes in fewer or more bits than it was given (`precision.py`).
     What a node has several results of, or what the graph returns several values of, goes through nodes
     TupleGetItem and MakeTuple, as in MindSpore.
     """
@@ -51,6 +53,7 @@ class _Writer:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.operators = operators_of(graph)
+        self.precision = precision_flags(graph)
         self.names: dict[Value, str] = {}
         self.constants: list[bytes] = []
         self.count = 0
@@ -108,6 +111,8 @@ class _Writer:
         if operator is not None:
             known_as = operator.name.removeprefix(f"{scope}/")
             attributes += field(5, text(1, "operator") + field(2, _value(known_as)))
+        if flag := self.precision.get(node):
+            attributes += field(5, text(1, "precision_flag") + field(2, _value(flag)))
         several = len(node.outputs) != 1
         if several:
             kind = field(1, _TUPLE) + field(3, b"".join(field(1, _type(v)) for v in node.outputs))

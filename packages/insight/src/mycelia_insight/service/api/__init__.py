@@ -21,6 +21,7 @@ from mycelia_insight.service.api import (
     landscapes,
     lineages,
     manage,
+    precision,
     runs,
     scalars,
     tensors,
@@ -49,6 +50,7 @@ def routes(
 
     decoded = Graphs()
     graphs.add(table, library, decoded)
+    precision.add(table, library, decoded)
     graph_differences.add(table, library, decoded)
     for topic in _TOPICS:
         topic.add(table, library)

@@ -12,10 +12,10 @@ from mycelia_insight.runs.run import Run
 from mycelia_insight.service.api.common import RUN, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
-_GRAPH = Parameter("graph", str, "id of a graph, as the list has it; the last of the event files", "")
+GRAPH = Parameter("graph", str, "id of a graph, as the list has it; the last of the event files", "")
 _FORWARD = Parameter("forward", bool, "whether gradients and the optimizer are left out", False)
 #: What names a graph.
-WHICH = (RUN, _GRAPH, _FORWARD)
+WHICH = (RUN, GRAPH, _FORWARD)
 _SIDES = {1: "left", 2: "right", 3: "both"}  # which of two graphs have an edge
 
 
