@@ -26,11 +26,12 @@ from mycelia.train.summary.lineage import DatasetGraph, EvaluationLineage, Train
 from mycelia.train.summary.node_measurements import NodeRecorder
 from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
 from mycelia.train.summary.system import SystemMonitor
+from mycelia.train.summary.updates import Updates
 
 _SWITCHES = (
     "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage",
     "collect_input_data", "collect_dataset_graph", "collect_environment", "collect_system",
-    "collect_node_times", "collect_nonfinite_nodes",
+    "collect_node_times", "collect_nonfinite_nodes", "collect_update_ratio",
     "collect_artifacts",
 )  # fmt: skip
 _LANDSCAPE = {
@@ -43,6 +44,7 @@ _LANDSCAPE = {
 _DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": None}
 _DEFAULTS["collect_environment"] = False  # a command line may hold secrets that nothing tells of
 _DEFAULTS["collect_nonfinite_nodes"] = False  # every operator's results are looked at
+_DEFAULTS["collect_update_ratio"] = False  # parameters are copied before each step that is recorded
 _HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
 _HISTOGRAMS = 5  # parameters that are shown when none is named
 _TENSOR_STEPS = 20  # of a run: tensors are large
@@ -153,6 +155,9 @@ class SummaryCollector(Callback):
     step, which takes some percent of a training. Both go into ``node_measurements.*.json`` of the run.
     `collect_artifacts`, as much on, lists the data and checkpoints that the run was made of and the files
     that it makes in `mycelia-artifacts.jsonl`, with their SHA-256.
+    `collect_update_ratio`, off unless asked for, records of each parameter of the optimizer that
+    `histogram_regular` names (of all without one), at each step that is recorded, the norm
+    `weight_norm/NAME` before the step and `update_ratio/NAME`, |change| / |weight| unless that is 0.
     The checkpoints of a loss landscape are saved if `collect_specified_data` has `collect_landscape`, a dict
     of its options, {} for the defaults; MindSpore saves them unasked.
     Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
@@ -200,6 +205,7 @@ class SummaryCollector(Callback):
         self._first = self._is_parse_loss_success = True
         self._is_seldom = False  # whether only steps that are due are of use
         self._nodes: NodeRecorder | None = None
+        self._updates: Updates | None = None
         self._network: Cell | None = None  # that trains
         self._tensor_steps = range(0)
 
@@ -236,8 +242,19 @@ class SummaryCollector(Callback):
         self._is_seldom = False
         if params.mode == "train":
             self._begin_nodes(params)
+            self._updates = self._watched_updates(params)
         else:
             self._list_artifacts(params, params.eval_network, params.valid_dataset)
+
+    def step_begin(self, run_context):
+        if self._updates is None:
+            return
+        params = run_context.original_args()
+        count, left = params["cur_step_num"], 0
+        if params["dataset_sink_mode"]:  # an epoch is recorded with its last step
+            count, left = divmod(count, params["batch_num"])
+        if not left and (self._first or count % self._collect_freq == 0):
+            self._updates.begin()
 
     def step_end(self, run_context):
         params = run_context.original_args()
@@ -330,7 +347,9 @@ class SummaryCollector(Callback):
         self._first = False
         step = params["cur_step_num"]
         if is_due:
-            found = [*self._loss(params), *self._input_data(params), *self._histograms(params)]
+            found = [
+                *self._loss(params), *self._input_data(params), *self._histograms(params), *self._changes(),
+            ]  # fmt: skip
             self._record.record_values(step, found, None if with_tensors else _is_no_tensor)
         elif with_tensors:
             self._record.record(step, plugin_filter=_is_tensor)
@@ -376,6 +395,21 @@ class SummaryCollector(Callback):
         if self._shown is None:
             self._shown = self._shown_parameters(params)
         return [(tag, "histogram", parameter.asnumpy()) for tag, parameter in self._shown]
+
+    def _watched_updates(self, params) -> Updates | None:
+        optimizer = self._get_optimizer(params)
+        if not self._collect_specified_data.get("collect_update_ratio") or optimizer is None:
+            return None
+        regular = self._collect_specified_data.get("histogram_regular") or ""
+        return Updates([p for p in optimizer.parameters if re.match(regular, p.name)])
+
+    def _changes(self) -> list[_Item]:
+        found: list[_Item] = []
+        for name, norm, ratio in [] if self._updates is None else self._updates.end():
+            found.append((f"weight_norm/{name}", "scalar", norm))
+            if ratio is not None:
+                found.append((f"update_ratio/{name}", "scalar", ratio))
+        return found
 
     def _shown_parameters(self, params) -> list[tuple[str, Parameter]]:
         """Those whose histograms are recorded, by tag."""
