@@ -19,12 +19,20 @@ OPERATOR(Custom) {
 
 namespace {
 
-Span<uint8_t> bytes_of(Planner& p, const char* name) {
+// Whether the node at work has the attribute.
+bool has_bytes(Planner& p, const char* name, Span<uint8_t>* bytes) {
   const TableSpan all = p.node().attributes.tables(kCustom_attr);
   for (uint32_t i = 0; i < all.size(); ++i) {
     const Table attribute = all[i];
-    if (attribute && attribute.text(kAttribute_name) == name) return attribute.span<uint8_t>(kAttribute_data);
+    if (!attribute || attribute.text(kAttribute_name) != name) continue;
+    *bytes = attribute.span<uint8_t>(kAttribute_data);
+    return true;
   }
+  return false;
+}
+
+Span<uint8_t> bytes_of(Planner& p, const char* name) {
+  if (Span<uint8_t> bytes; has_bytes(p, name, &bytes)) return bytes;
   p.fail(kOperatorAttribute, std::string("the attribute '") + name + "' is missing");
   return {};
 }
@@ -52,6 +60,11 @@ std::vector<int64_t> custom_ints(Planner& p, const char* name, size_t count, int
 }
 
 int64_t custom_int(Planner& p, const char* name, int64_t least, int64_t most) { return custom_ints(p, name, 1, least, most)[0]; }
+
+std::string custom_text(Planner& p, const char* name) {
+  Span<uint8_t> bytes;
+  return has_bytes(p, name, &bytes) ? std::string(reinterpret_cast<const char*>(bytes.data), bytes.size) : std::string();
+}
 
 double custom_real(Planner& p, const char* name) {
   const Span<uint8_t> bytes = bytes_of(p, name);

@@ -23,6 +23,7 @@ std::vector<int64_t> custom_ints(Planner& p, const char* name);
 std::vector<int64_t> custom_ints(Planner& p, const char* name, size_t count, int64_t least, int64_t most);
 int64_t custom_int(Planner& p, const char* name, int64_t least, int64_t most);
 double custom_real(Planner& p, const char* name);
+std::string custom_text(Planner& p, const char* name);  // empty where there is none
 
 constexpr int64_t kMostSize = int64_t{1} << 40;  // of sizes, strides and the like in attributes
 

@@ -19,7 +19,7 @@ _REDUCTIONS = ("update", "add", "sub", "mul", "div", "max", "min")
 
 
 def custom(name: str, /, **attributes) -> Table:
-    """A Custom node's primitive: attributes are int64s or, where one is a float, float64s."""
+    """A Custom node's primitive: attributes are texts, int64s or, where one is a float, float64s."""
     made = Table("Custom", type=name)
     made.attr = [
         Table("Attribute", name=key, data=_bytes(value)) for key, value in sorted(attributes.items())
@@ -28,6 +28,8 @@ def custom(name: str, /, **attributes) -> Table:
 
 
 def _bytes(value) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
     values = np.atleast_1d(np.asarray(value))
     return values.astype("<f8" if values.dtype.kind == "f" else "<i8").tobytes()
 

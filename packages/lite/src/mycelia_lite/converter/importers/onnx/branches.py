@@ -51,6 +51,13 @@ class Choice:
         self.checks.extend(made)
         return made
 
+    def explain(self, error: ConversionError) -> None:
+        """Lets the checks tell why the other branch is not there."""
+        for node in (t.traced.producer for t in self.checks):
+            reason = f"the other branch cannot be gone: {error.args[0]}"
+            fields = dict(node.attrs["fields"]) | {"attr": (("reason", reason),)}
+            node.attrs = {**node.attrs, "fields": tuple(sorted(fields.items()))}
+
     def trust(self, region: Trace) -> None:
         """Takes the checks away, for a region that runs under the condition alone."""
         nodes = [t.traced.producer for t in self.checks]
@@ -128,6 +135,8 @@ def both_ways(
         environment.update(dict.fromkeys(wanted, obstacles.UNKNOWN))
         return
     if len(left) == 1:
+        (lost,) = (way for way in ways if way.never_runs)
+        left[0].choice.explain(lost.errors[0])
         environment.update(zip(wanted, _spliced(left[0].region, around)))
         return
     for way in left:

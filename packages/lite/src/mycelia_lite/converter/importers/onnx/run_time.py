@@ -50,10 +50,10 @@ def opened(x: Any, *axes: int) -> tuple[int, ...]:
     return tuple(n if is_number(n) and i not in axes else OPEN for i, n in enumerate(shape_of(x)))
 
 
-def require(values: Sequence[Any], condition: Any) -> list[Any]:
-    """The values, in runs where a condition holds; others fail."""
-    condition = ops.reshape(condition, ())
-    return [at_run_time("Custom", (x, condition), [(x.dtype, opened(x))], type="require") for x in values]
+def require(values: Sequence[Any], condition: Any, reason: str = "") -> list[Any]:
+    """The values, in runs where a condition holds; others fail, and tell the reason."""
+    condition, more = ops.reshape(condition, ()), {"reason": reason} if reason else {}
+    return [custom("require", [x, condition], [(x.dtype, opened(x))], **more) for x in values]
 
 
 def reshape(call: Call, x: Any, shape: Any) -> Any:
