@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -150,6 +151,57 @@ def test_a_target_shows_what_tells_of_it(page, runs):
     until(driver, lambda: by(driver, "lineage-front"))
     assert by(driver, "lineage-front")[0].text == "No run is better in both than: ./lin0"
     assert len(driver.find_elements(By.CSS_SELECTOR, "[data-testid=lineage-scatter] circle.other")) == 5
+
+
+def test_files_of_runs_are_a_graph(page, gallery, service, runs):
+    sha = "ab" * 32
+    data = {"role": "data", "sources": [{"kind": "ImageFolderDataset", "paths": ["/data/cats"]}], "files": 3}
+    for name, number in (("files a", 0), ("files b", 1)):
+        lineage_run(gallery / name, 0.1, 0.1, "Adam", 0.5)
+        listed = [
+            {"line": "run", "session": name, "network": SCRIPT, "git_commit": "c0ffee", "git_dirty": True},
+            {"line": "input", "session": name, **data, "sha256": "cd" * 32},
+        ]
+        file = {"session": name, "path": f"/ck/{SCRIPT}.ckpt", "sha256": sha, "size": 2500}
+        listed += [
+            {"line": "artifact", "role": "checkpoint", **file, "step": step, "sha256": f"{step:064x}"}
+            for step in range(3 * (1 - number))
+        ]
+        listed.append({"line": ("artifact", "input")[number], "role": "checkpoint", **file})
+        lines = "".join(json.dumps(one) + "\n" for one in listed)
+        (gallery / name / "mycelia-artifacts.jsonl").write_text(lines + '{"line": "run", "sess')
+    count = lambda: len(service.get("/api/v1/artifacts?query=run+contains+'files'")["nodes"])
+    until(None, lambda: count() == 4)
+    driver = opened(page, "#/model-traceback?query=run+contains+'files'")
+    labels = lambda: [one.get_attribute("data-label") for one in by(driver, "files-node")]
+    until(driver, lambda: len(labels()) == 4)
+    assert labels()[0] == "cats" and labels()[1] == "./files a" and labels()[3] == "./files b"
+    assert SCRIPT.split("/")[-1] in labels()[2] and "3 more checkpoints" in by(driver, "files-node")[1].text
+    left = [one.rect["x"] for one in by(driver, "files-node")]
+    assert left == sorted(set(left))  # from what was there first to what came of it
+    # By keyboard: what a box tells stands below, and in the address.
+    by(driver, "files-node")[1].send_keys(Keys.ENTER)
+    until(driver, lambda: by(driver, "files-told"))
+    told = by(driver, "files-told")[0].text
+    assert (
+        "c0ffee (tracked files differed from it)" in told and SCRIPT in told and "file=" in driver.current_url
+    )
+    by(driver, "files-node")[2].click()
+    until(
+        driver,
+        lambda: sha in by(driver, "files-told")[0].text and "2.5 KB" in by(driver, "files-told")[0].text,
+    )
+    by(driver, "files-all")[0].click()
+    until(driver, lambda: len(labels()) == 7)
+    address = driver.current_url
+    driver = opened(page, address[address.index("#") :])
+    until(driver, lambda: len(labels()) == 7 and by(driver, "files-told"))
+    by(driver, "files-node")[1].click()
+    until(driver, lambda: by(driver, "files-told")[0].find_elements(By.TAG_NAME, "a"))
+    by(driver, "files-told")[0].find_element(By.TAG_NAME, "a").click()
+    until(driver, lambda: "train_id=.%2Ffiles+a" in driver.current_url)
+    driver = opened(page, "#/model-traceback?query=run+==+'lin1'")
+    until(driver, lambda: by(driver, "files-none"))
 
 
 def test_pipelines_are_columns_of_dataset_lineage(page, runs):
