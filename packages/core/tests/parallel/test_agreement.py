@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import socket
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,47 +15,23 @@ import pytest
 import mycelia as ms
 from mycelia import communication
 from mycelia.communication import comm_func as cf
-from mycelia.engine.communication import LaunchConfig, MessageCommunicator, world
+from mycelia.engine.communication import LaunchConfig, MessageCommunicator
 from mycelia.engine.ops.communication import collectives as c
 from mycelia.mint import distributed
 from mycelia.parallel.engines import connect, rendezvous, threads
+
+sys.path.insert(0, str(Path(__file__).parent))
+from connected_ranks import over_sockets
 
 
 def tensor(*values, dtype=np.float32):
     return ms.Tensor(np.array(values, dtype))
 
 
-def over_sockets(size, function, timeout_s=60.0, **changes):
-    """`threads.run`, but with a connection between each two ranks, which close it when they end."""
-    listener = rendezvous.listen("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    rendezvous.Rendezvous(listener, size, "secret", 60.0).start()
-    results, failed = [None] * size, []
-
-    def work(rank):
-        try:
-            given = dict(rank=rank, size=size, port=port, token="secret", local=(rank, size))
-            communicator = connect(LaunchConfig(engine="socket", launcher="msrun", **{**given, **changes}))
-            communicator._transport.timeout_s = timeout_s  # of collectives: those that meet have all the time
-            try:
-                with world.in_thread(communicator):
-                    results[communicator.rank] = function(communicator.rank)
-            finally:
-                communicator.close()
-        except BaseException as cause:
-            failed.append(cause)
-
-    workers = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    if failed:
-        raise failed[0]
-    return results
-
-
-ENGINES = pytest.mark.parametrize("run", [threads.run, over_sockets], ids=["local", "socket"])
+by_bytes = functools.partial(over_sockets, shared_memory=False)
+ENGINES = pytest.mark.parametrize(
+    "run", [threads.run, over_sockets, by_bytes], ids=["local", "shared memory", "socket"]
+)
 
 
 def told(run, ranks, function, **options):

@@ -209,6 +209,8 @@ SETTINGS: dict[str, Setting] = {
            check=_range("communication_timeout_s", 0), in_context=False,
            doc="Seconds that a process waits in a collective for one that does not come; at most, and "
                "with 0, 1000000 (11 days)."),
+        _s("shared_memory", True, env="MYCELIA_SHARED_MEMORY", in_context=False,
+           doc="Processes of one machine hand the arrays of collectives over in shared memory (Linux)."),
         _s("job_token", "", env="MYCELIA_JOB_TOKEN", in_context=False,
            doc="What a process must know to join the others of its job; `mycelia msrun` makes one where all "
                "are on one machine."),

@@ -24,7 +24,7 @@ class LaunchConfig:
     -1 if the engine knows; `address`, `port`: where the processes meet; `timeout_s`: how long one is waited
     for, 0 as long as can be; `local`: rank and number among the
     processes of this machine; `serves`: whether this process is where they meet; `token`: what each must
-    know to join.
+    know to join; `shared_memory`: whether processes of one machine may hand arrays over in it.
     """
 
     engine: str
@@ -37,6 +37,7 @@ class LaunchConfig:
     local: tuple[int, int] = (0, 1)
     serves: bool = False
     token: str = ""
+    shared_memory: bool = True
 
     def __post_init__(self) -> None:
         """Errors: ValueError for what no processes can have."""
@@ -91,6 +92,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> LaunchConf
         "engine": str(settings.get("communicator")),
         "timeout_s": float(settings.get("communication_timeout_s")),
         "token": str(settings.get("job_token")),
+        "shared_memory": bool(settings.get("shared_memory")),
     }
     if env.get("MS_WORKER_NUM"):
         size = _number(env, "MS_WORKER_NUM")

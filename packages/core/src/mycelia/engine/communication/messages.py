@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import reductions
+from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.communicator import Communicator, Pending
+from mycelia.engine.communication.shared import Placed, Shelf
 
 #: Arrays up to this size are sent whole to everybody: one round of messages is quicker than half of the
 # bytes.
@@ -36,13 +37,14 @@ class Message(NamedTuple):
     group: str
     number: int
     what: str
-    array: np.ndarray | None
+    array: np.ndarray | Placed | None
 
 
 class Transport(ABC):
     """Carries messages between the processes of the world; those of a pair of processes arrive in order.
 
-    `gone`: why a process can send nothing any more, by its rank.
+    `gone`: why a process can send nothing any more, by its rank; `near`: the numbers of processes of this
+    machine that see this one's shared memory, as it sees theirs, by their ranks.
     """
 
     engine: str
@@ -51,6 +53,7 @@ class Transport(ABC):
         self.rank, self.size, self.timeout_s = rank, size, timeout_s
         self.local_rank, self.local_size = local
         self.gone: dict[int, str] = {}
+        self.near: dict[int, int] = {}
         self.lock = threading.RLock()  # one thread at a time exchanges messages
         self._collectives: list[deque[Message]] = [deque() for _ in range(size)]
         self._direct: dict[tuple[int, str, int], deque[Message]] = defaultdict(deque)
@@ -98,6 +101,11 @@ def _described(array: np.ndarray) -> str:
     return f"{array.dtype} {list(array.shape)}"
 
 
+def _owned(array: np.ndarray, is_own: bool) -> np.ndarray:
+    """Memory that nobody else changes: a message is such, what is read in a member's memory is not."""
+    return array.copy() if is_own or not array.flags.writeable else array
+
+
 def as_bytes(value: Any) -> np.ndarray:
     """A pickle, as an array."""
     return np.frombuffer(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL), np.uint8)
@@ -120,6 +128,7 @@ class MessageCommunicator(Communicator):
         self.local_rank, self.local_size = transport.local_rank, transport.local_size
         self._number = 0
         self._room = np.empty(0, np.uint8)
+        self._shelf: Shelf | None = None
         self._others = [i for i in range(self.size) if i != self.rank]
         # Receives that have no message yet, by (source, tag), in the order in which they were started.
         self._started: dict[tuple[int, int], deque[list[Message]]] = defaultdict(deque)
@@ -144,29 +153,82 @@ class MessageCommunicator(Communicator):
         received[self.rank] = parcels[self.rank]
         with transport.lock:
             number, self._number = self._number, self._number + 1
+            laid = self._lay(number, parcels)
             for peer in self._others:
                 if rooms is not None:
                     transport.expect(self.ranks[peer], self.name, number, rooms[peer])
-                transport.post(self.ranks[peer], Message(self.name, number, what, parcels[peer]))
-            missing = set(self._others)
+                sent = laid.get(peer, parcels[peer])
+                transport.post(self.ranks[peer], Message(self.name, number, what, sent))
+            opened = f"{what}, memory opened"
+            awaited = {peer: [what] for peer in self._others}
+            for peer in self._its_shelf().new_to(number, laid) if laid else ():
+                awaited[peer].append(opened)
 
             def arrived() -> bool:
-                for peer in tuple(missing):
-                    message = transport.next_collective(self.ranks[peer])
-                    if message is None:
-                        self._require(peer, what)
-                        continue
-                    self._compare(peer, message, number, what)
-                    received[peer] = message.array
-                    missing.discard(peer)
-                return not missing and transport.flushed()
+                for peer, calls in awaited.items():
+                    while calls:
+                        message = transport.next_collective(self.ranks[peer])
+                        if message is None:
+                            self._require(peer, what)
+                            break
+                        self._compare(peer, message, number, calls.pop(0))
+                        if message.what == opened:
+                            continue
+                        received[peer], is_new = self._taken(number, peer, message.array, what)
+                        if is_new:
+                            transport.post(self.ranks[peer], Message(self.name, number, opened, None))
+                return not any(awaited.values()) and transport.flushed()
 
-            if not transport.wait(arrived, transport.timeout_s):
-                raise self._late(what, sorted(missing) or self._others)
+            try:
+                if not transport.wait(arrived, transport.timeout_s):
+                    raise self._late(what, [peer for peer in self._others if awaited[peer]] or self._others)
+            except BaseException:
+                if self._shelf is not None:
+                    self._shelf.give_up()
+                raise
             if rooms is not None:
                 for peer in self._others:
                     transport.expect(self.ranks[peer], self.name, number, None)
         return received
+
+    def _lay(self, number: int, parcels: Sequence[np.ndarray | None]) -> dict[int, Placed]:
+        """Long arrays for members of this machine in memory that they see: where, by member."""
+        near = {peer: self._transport.near.get(self.ranks[peer]) for peer in self._others}
+        given = {
+            peer: parcels[peer]
+            for peer, process in near.items()
+            if process is not None and parcels[peer] is not None and parcels[peer].nbytes > shared.LEAST_BYTES
+        }
+        if not given:
+            return {}
+        one_each = {id(array): array for array in given.values()}  # what all get is laid down once
+        places = self._its_shelf().lay(number, list(one_each.values()))
+        if places is None:
+            return {}
+        found = dict(zip(one_each, places, strict=True))
+        return {peer: found[id(array)] for peer, array in given.items()}
+
+    def _its_shelf(self) -> Shelf:
+        if self._shelf is None:
+            near = self._transport.near
+            self._shelf = Shelf({i: near[rank] for i, rank in enumerate(self.ranks) if rank in near})
+        return self._shelf
+
+    def _taken(
+        self, number: int, peer: int, array: np.ndarray | Placed | None, what: str
+    ) -> tuple[np.ndarray | None, bool]:
+        """What a member has sent, and whether its memory was opened for that. What lies there must be read
+        before the next exchange. Errors: RuntimeError if the member has left.
+        """
+        if not isinstance(array, Placed):
+            return array, False
+        try:
+            return self._its_shelf().take(number, peer, array)
+        except OSError as cause:
+            raise errors.runtime_error(
+                what.partition("(")[0],
+                f"rank {self.ranks[peer]} takes no part in {what}: its memory cannot be read: {cause}",
+            ) from cause
 
     def _require(self, peer: int, what: str) -> None:
         """Errors: RuntimeError if the member has left."""
@@ -212,13 +274,18 @@ class MessageCommunicator(Communicator):
         total = np.empty_like(flat)
         shares = [total[cut] for cut in cuts]
         part = shares[self.rank]
-        found = self._exchange(what, [flat[cut] for cut in cuts], self._rooms(part))
+        rooms = None if self._is_near() else self._rooms(part)
+        found = self._exchange(what, [flat[cut] for cut in cuts], rooms)
         reductions.combine(found, reduction, part)
         found = self._exchange(f"{what}, second half", [part] * self.size, shares)
         for peer in self._others:
             if not np.may_share_memory(found[peer], shares[peer]):
                 shares[peer][...] = found[peer]
         return total.reshape(array.shape)
+
+    def _is_near(self) -> bool:
+        """Whether all members see one another's memory."""
+        return all(self.ranks[peer] in self._transport.near for peer in self._others)
 
     def _rooms(self, like: np.ndarray) -> list[np.ndarray]:
         """Memory for an array like this from each member, kept between calls: new pages cost as much as
@@ -256,13 +323,13 @@ class MessageCommunicator(Communicator):
             self._require_parts("scatter", parts)
         given = parts if self.rank == root else [None] * self.size
         found = self._exchange(f"scatter(from rank {self.ranks[root]})", given)[root]
-        return found.copy() if self.rank == root else found
+        return _owned(found, self.rank == root)
 
     def broadcast(self, array: np.ndarray, root: int) -> np.ndarray:
         what = f"broadcast({_described(array)}, from rank {self.ranks[root]})"
         mine = self.rank == root
         found = self._exchange(what, [array if mine else None] * self.size)[root]
-        return found.copy() if mine else found
+        return _owned(found, mine)
 
     def all_to_all(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         self._require_parts("all_to_all", parts)
@@ -281,9 +348,8 @@ class MessageCommunicator(Communicator):
             raise ValueError(f"{owner}: one array for each of {self.size} members is needed, but got {count}")
 
     def _with_own(self, parts: list[np.ndarray | None]) -> list[np.ndarray]:
-        """The own part as a copy, as those of others are."""
-        parts[self.rank] = parts[self.rank].copy()
-        return parts
+        """All parts as arrays that the caller may keep and change."""
+        return [_owned(part, i == self.rank) for i, part in enumerate(parts)]
 
     # ---- from one to one
 

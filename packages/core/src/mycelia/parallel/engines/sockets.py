@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mycelia.engine.base import errors, log
-from mycelia.engine.communication import LaunchConfig, Message, Transport, launch
+from mycelia.engine.communication import LaunchConfig, Message, Transport, launch, shared
 from mycelia.parallel.engines import rendezvous
 
 _HEADER = struct.Struct("<4sIQ")  # magic, bytes of the description, bytes of the array
@@ -74,9 +74,11 @@ class _Peer:
                 self.array = self._room(*self.told[:3])
                 self._fill(self.array)
                 return None
-        group, number, what, dtype, shape = self.told
-        array = None
-        if dtype:
+        group, number, what, dtype, shape, *place = self.told
+        array: np.ndarray | shared.Placed | None = None
+        if place:
+            array = shared.Placed(np.dtype(dtype), tuple(shape), *place)
+        elif dtype:
             raw = self.array if self.payload else np.empty(0, np.uint8)
             array = raw.view(np.dtype(dtype)).reshape(shape)
         self._start()
@@ -123,9 +125,11 @@ class SocketTransport(Transport):
         local = rank if local < 0 else local  # ranks that were given here
         super().__init__(rank, config.size, config.timeout_s, (local, local_size))
         self._open = True
+        for peer in self._peers.values():
+            peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._find_near(config)
         for number, peer in self._peers.items():
             peer.socket.setblocking(False)
-            peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._selector.register(peer.socket, selectors.EVENT_READ, number)
         if hasattr(os, "register_at_fork"):
             # A worker of a data pipeline would keep the connections of a process open that was killed.
@@ -177,14 +181,38 @@ class SocketTransport(Transport):
         else:
             connection.close()
 
+    def _find_near(self, config: LaunchConfig) -> None:
+        """Finds out who sees this process's shared memory, and whose it sees: only both ways count.
+
+        Errors: RuntimeError if a process leaves meanwhile.
+        """
+        proof = shared.Proof() if config.shared_memory else None
+        mine = {} if proof is None else proof.told()
+        seen, number = {}, -1
+        try:
+            for number, peer in self._peers.items():  # noqa: B007 the error names it
+                rendezvous.send_line(peer.socket, mine)
+            for number, peer in self._peers.items():
+                told = rendezvous.read_line(peer.socket, config.timeout_s, at_once=1)
+                if mine and shared.Proof.sees(told):
+                    seen[number] = int(told["pid"])
+                rendezvous.send_line(peer.socket, number in seen)
+            for number, peer in self._peers.items():
+                sees_me = rendezvous.read_line(peer.socket, config.timeout_s, at_once=1)
+                if sees_me and number in seen:
+                    self.near[number] = seen[number]
+        except rendezvous.NO_INTRODUCTION as cause:
+            raise errors.runtime_error("init", f"rank {number} has left while all met: {cause}") from cause
+
     def post(self, peer: int, message: Message) -> None:
         to = self._peers[peer]
         if peer in self.gone:
             return
         array = message.array
         described = ("", ()) if array is None else (array.dtype.str, array.shape)
-        text = json.dumps([message.group, message.number, message.what, *described]).encode()
-        size = 0 if array is None else array.nbytes
+        place = array[2:] if isinstance(array, shared.Placed) else ()
+        text = json.dumps([message.group, message.number, message.what, *described, *place]).encode()
+        size = 0 if array is None or place else array.nbytes
         to.out.append(memoryview(_HEADER.pack(_MAGIC, len(text), size) + text))
         if size:
             to.out.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))

@@ -1,0 +1,171 @@
+"""Memory that processes of one machine share, for arrays of collectives: written once, read where it is.
+
+A segment is memory without a name in any file system. Others of the same user open it by way of its owner's
+``/proc/PID/fd`` (Linux), so nothing is left behind whoever ends, and however. Elsewhere, and between
+processes that do not see each other so (other machines, other PID namespaces), sockets carry the bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import secrets
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+#: Arrays above this size go by shared memory: below a copy through a socket is as quick.
+LEAST_BYTES = 32 << 10
+#: What a collective may put there; more goes through sockets, for the memory is kept for the next one.
+MOST_BYTES = 512 << 20
+_NAME = "mycelia-collective"
+_ALIGNMENT = 64  # bytes: a line of the cache
+
+
+class Placed(NamedTuple):
+    """An array that lies in its sender's shared memory: the segment's number, its file descriptor there, its
+    size, and where the array begins, in bytes.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    segment: int
+    descriptor: int
+    size: int
+    offset: int
+
+
+class Segment:
+    """Memory of this process that others can read. Errors: OSError if there is none to be had."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, size: int) -> None:
+        self.number, self.size = next(self._numbers), size
+        self.known_to: set[int] = set()  # members that have opened it
+        self.descriptor = os.memfd_create(_NAME, os.MFD_CLOEXEC)
+        self._close = weakref.finalize(self, os.close, self.descriptor)
+        os.posix_fallocate(self.descriptor, 0, size)  # here, where it is an error, and not a signal later
+        self.bytes = np.frombuffer(mmap.mmap(self.descriptor, size), np.uint8)
+
+
+def open_segment(pid: int, descriptor: int, size: int) -> np.ndarray:
+    """The bytes of another process's segment, to be read. Errors: OSError if this process cannot see it."""
+    path = f"/proc/{pid}/fd/{descriptor}"
+    # On another machine the path may lead to anything, which opening could change or wait for.
+    if not os.readlink(path).startswith(f"/memfd:{_NAME}"):
+        raise OSError(f"{path} is no segment")
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if os.fstat(opened).st_size < size:
+            raise OSError(f"{path} is smaller than {size} bytes")
+        return np.frombuffer(mmap.mmap(opened, size, prot=mmap.PROT_READ), np.uint8)
+    finally:
+        os.close(opened)
+
+
+class Proof:
+    """How two processes find out whether they see one another's memory: by a secret in a segment."""
+
+    _BYTES = 16
+
+    def __init__(self) -> None:
+        self._segment: Segment | None = None
+        self._secret = secrets.token_bytes(self._BYTES)
+        if hasattr(os, "memfd_create"):
+            try:
+                self._segment = Segment(self._BYTES)
+                self._segment.bytes[:] = np.frombuffer(self._secret, np.uint8)
+            except OSError:
+                self._segment = None
+
+    def told(self) -> dict[str, object]:
+        """What the other process gets to know; empty where there is no such memory."""
+        if self._segment is None:
+            return {}
+        return {"pid": os.getpid(), "descriptor": self._segment.descriptor, "secret": self._secret.hex()}
+
+    @classmethod
+    def sees(cls, told: Mapping[str, object]) -> bool:
+        """Whether this process sees the memory of the one that `told` comes from."""
+        try:
+            found = open_segment(int(told["pid"]), int(told["descriptor"]), cls._BYTES)
+            return found.tobytes().hex() == told["secret"]
+        except (OSError, KeyError, TypeError, ValueError):
+            return False
+
+
+class Shelf:
+    """Where a member of a group lays what others of the machine take in an exchange.
+
+    Whoever gets to know a segment opens it and says so, before which its owner does not go on: an open one
+    outlives its owner.
+
+    Two segments by turns. What was laid down in exchange i may be overwritten in exchange i + 2: whoever has
+    come to exchange i + 1 has taken all of exchange i, and i + 2 begins when all have come to i + 1.
+    """
+
+    def __init__(self, processes: Mapping[int, int]) -> None:
+        """`processes`: the number of the process of each member that sees this one's memory."""
+        self.processes = dict(processes)
+        self._own: list[Segment | None] = [None, None]
+        self._others: dict[tuple[int, int], tuple[int, np.ndarray]] = {}
+
+    def lay(self, exchange: int, arrays: Sequence[np.ndarray]) -> list[Placed] | None:
+        """Copies arrays; where they are. None if there is no memory for so much."""
+        offsets, end = [], 0
+        for array in arrays:
+            offsets.append(end)
+            end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        segment = self._room(exchange % 2, end)
+        if segment is None:
+            return None
+        for array, offset in zip(arrays, offsets, strict=True):
+            place = segment.bytes[offset : offset + array.nbytes]
+            place.view(array.dtype).reshape(array.shape)[...] = array
+        return [
+            Placed(array.dtype, array.shape, segment.number, segment.descriptor, segment.size, offset)
+            for array, offset in zip(arrays, offsets, strict=True)
+        ]
+
+    def new_to(self, exchange: int, members: Iterable[int]) -> set[int]:
+        """Which of the members, who get something in this exchange, open the segment for it."""
+        segment = self._own[exchange % 2]
+        assert segment is not None  # by `lay`
+        new = set(members) - segment.known_to
+        segment.known_to |= new
+        return new
+
+    def give_up(self) -> None:
+        """An exchange has failed: others may still read there when this member begins something else."""
+        self._own = [None, None]
+
+    def _room(self, turn: int, size: int) -> Segment | None:
+        segment = self._own[turn]
+        if segment is not None and segment.size >= size:
+            return segment
+        if size > MOST_BYTES:
+            return None
+        self._own[turn] = None  # its memory first
+        try:
+            self._own[turn] = Segment(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+        except OSError:
+            return None
+        return self._own[turn]
+
+    def take(self, exchange: int, member: int, place: Placed) -> tuple[np.ndarray, bool]:
+        """What a member has laid down, to be read before this one comes to the next exchange, and whether
+        the segment was opened for it.
+
+        Errors: OSError if the member's process has ended.
+        """
+        number, found = self._others.get((member, exchange % 2), (0, None))
+        is_new = found is None or number != place.segment
+        if is_new:
+            found = open_segment(self.processes[member], place.descriptor, place.size)
+            self._others[member, exchange % 2] = place.segment, found
+        size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
+        return found[place.offset : place.offset + size].view(place.dtype).reshape(place.shape), is_new
