@@ -431,3 +431,51 @@ def test_the_names_of_mindinsights_debugger(base):
     point = Watchpoint(dump.select_tensors("ReLU-op0", iterations=[0]), TensorTooLargeCondition(max_gt=0.0))
     (hit,) = dump.check_watchpoints([point])
     assert hit.get_hit_detail().startswith("The setting for watchpoint is max_gt = 0.0. The actual value")
+
+
+JUNK = ([], {}, [[]], {"a": 1}, "x", 1e308, True, -1)
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+def test_what_is_of_another_type_is_refused_and_no_error_of_the_service(client, session, junk):
+    for path, body in (
+        ("retrieve", {"mode": "node", "params": junk}),
+        ("retrieve", {"mode": junk}),
+        ("retrieve", {"mode": "watchpoint", "params": {"watch_point_id": junk}}),
+        ("update-watchpoint", {"watch_point_id": junk, "watch_nodes": junk, "mode": junk}),
+        ("delete-watchpoint", {"watch_point_id": junk}),
+        ("create-watchpoint", {"condition": {"id": "tensor_overflow"}, "watch_nodes": junk}),
+        ("create-watchpoint", {"condition": {"id": "tensor_overflow"}, "search_pattern": junk}),
+        ("create-watchpoint", {"condition": {"id": "tensor_overflow"}, "search_pattern": {"name": junk}}),
+        ("create-watchpoint", {"condition": {"id": junk, "params": junk}}),
+        ("control", {"mode": junk, "level": junk, "steps": junk}),
+        ("tensor-history", {"name": junk, "rank_id": junk}),
+    ):
+        assert client.post(f"{session}/{path}", body).status_code in (200, 400), (path, body)
+
+
+@pytest.mark.parametrize("shape", ["x", "[", "[0,0,0,0]", "[99,0]", "null", "%00", "[::0]"])
+def test_slices_that_do_not_fit_are_refused(client, session, shape):
+    weight = next(n["name"] for n in leaves(ask(client, f"{session}/search?name=fc1.weight")["nodes"]))
+    ask(client, f"{session}/control", {"mode": "reset", "steps": 2})
+    for path in ("tensors", "tensor-comparisons"):
+        ask(client, f"{session}/{path}?name={weight}:0&shape={shape}", code="5054B081")
+
+
+def test_watchpoints_take_of_what_is_ticked_what_the_search_shows(client, session):
+    """As MindInsight's page sends a scope that is ticked while a search is shown."""
+
+    def watched(**more):
+        body = {"condition": {"id": "tensor_overflow", "params": []}, "rank_id": 0, **more}
+        number = ask(client, f"{session}/create-watchpoint", body)["id"]
+        asked = {"mode": "watchpoint", "params": {"watch_point_id": number}}
+        return {n["name"].rpartition("/")[2] for n in leaves(
+            ask(client, f"{session}/retrieve", asked)["graph"]["nodes"])}  # fmt: skip
+
+    (graph,) = ask(client, f"{session}/retrieve", {"mode": "all"})["graph"]["graph_names"]
+    scope = {"watch_nodes": ["Default"], "graph_name": graph}
+    assert len(watched(**scope)) > 2
+    assert watched(**scope, search_pattern={"name": "relu-op"}) == {"ReLU-op0"}
+    assert watched(**scope, search_pattern={"node_category": "activation"}) == {"ReLU-op0"}
+    wrong = {"condition": {"id": "tensor_overflow"}, "watch_nodes": ["Default"], "graph_name": "graph_99"}
+    ask(client, f"{session}/create-watchpoint", wrong, code="5054B180")

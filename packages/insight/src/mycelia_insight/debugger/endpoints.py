@@ -13,18 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
-from mycelia.debug.conditions import is_activation, is_gradient, is_weight
 from mycelia.debug.operators import different
 from mycelia_insight.debugger.nodes import by_file
+from mycelia_insight.debugger.searching import Ticked, picked_by
 from mycelia_insight.debugger.session import Session, condition_collections
 from mycelia_insight.debugger.sessions import ONLINE, Sessions
 from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
 from mycelia_insight.service.compatible.common import Refused, answer, body_or_refused, need, whole
 
-_CATEGORIES: dict[str, Callable[[str, str], bool]] = {
-    "all": lambda kind, name: True, "weight": is_weight, "gradient": is_gradient, "activation": is_activation,
-}  # fmt: skip
 _PATH = "/debugger/sessions"
 _MOST_WAITING = 256  # pages that wait at a time, each with a thread
 _waiters: RunVar[CapacityLimiter] = RunVar("debugger's pages that wait")
@@ -124,6 +121,8 @@ class _Debugger:
     def retrieve(self, request: Request, body: dict) -> dict:
         session, mode = self.session(request), body.get("mode")
         params = body.get("params") or {}
+        if not isinstance(params, dict):
+            raise Wrong("5054B081", f"params must be an object, but is {params!r}")
         rank = _rank(params)
         tree = session.tree(rank)
         watches = [watch.as_dict() for watch in session.watches.values()]
@@ -146,9 +145,8 @@ class _Debugger:
                 "metadata": session.metadata(rank),
             }
         if mode == "watchpoint":
-            number = params.get("watch_point_id")
-            nodes = session.watches[number].nodes if number in session.watches else []
-            chosen = set(nodes)
+            watch = session.watch(params.get("watch_point_id"))
+            chosen = set(watch.nodes if watch else ())
             return {"watch_points": watches, "graph": {"nodes": tree.forest(lambda name, _: name in chosen)}}
         if mode == "watchpoint_hit":
             return {"watch_point_hits": session.hits.get(rank, []), "outdated": session.is_outdated}
@@ -188,13 +186,13 @@ class _Debugger:
     def create_watch(self, request: Request, body: dict) -> dict:
         session = self.session(request)
         rank = _rank(body)
-        number = session.create(body.get("condition"), body.get("watch_nodes") or [], rank)
+        number = session.create(body.get("condition"), _ticked(body), rank)
         return {"id": number, **_where(session, rank)}
 
     def update_watch(self, request: Request, body: dict) -> dict:
         session = self.session(request)
-        nodes, rank = body.get("watch_nodes") or [], _rank(body)
-        session.update(body.get("watch_point_id"), nodes, body.get("mode"), rank)
+        rank = _rank(body)
+        session.update(body.get("watch_point_id"), _ticked(body), body.get("mode"), rank)
         return _where(session, rank)
 
     def delete_watch(self, request: Request, body: dict) -> dict:
@@ -241,21 +239,7 @@ class _Debugger:
     def search(self, request: Request) -> dict:
         session, query = self.session(request), request.query_params
         rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
-        category = query.get("node_category") or "all"
-        if category not in _CATEGORIES:
-            raise Wrong(
-                "5054B081", f"node_category must be one of {sorted(_CATEGORIES)}, but is {category!r}"
-            )
-        text, graph, stack = (query.get(k, "") for k in ("name", "graph_name", "stack_info_key_word"))
-
-        def chosen(name: str, node: Any) -> bool:
-            return (
-                text.lower() in name.lower() and (not graph or name.startswith(f"{graph}/"))
-                and _CATEGORIES[category](node.kind, node.name)
-                and (not stack or any(stack in str(line) for line in node.stack))
-            )  # fmt: skip
-
-        return {"nodes": session.tree(rank).forest(chosen)}
+        return {"nodes": session.tree(rank).forest(picked_by(query))}
 
     def stacks(self, request: Request) -> dict:
         session, word = self.session(request), request.query_params.get("key_word", "")
@@ -437,15 +421,28 @@ def _rank(body: dict) -> int:
 
 
 def _text(body: dict, name: str) -> str:
-    found = body.get(name, "")
+    found = body.get(name)
+    if found is None:
+        return ""
     if not isinstance(found, str):
         raise Wrong("5054B081", f"{name} must be a text, but is {found!r}")
     return found
 
 
+def _ticked(body: dict) -> Ticked:
+    pattern = body.get("search_pattern")
+    if not isinstance(pattern, dict | None):
+        raise Wrong("5054B081", f"search_pattern must be an object, but is {pattern!r}")
+    found = None if pattern is None else picked_by(pattern)
+    return Ticked(body.get("watch_nodes") or [], _text(body, "graph_name"), found)
+
+
 def _shown(value: np.ndarray, text: str) -> np.ndarray:
-    """What a slice such as ``[0,:,2:5]`` picks; the first view if nothing is said."""
-    return value[tensors.parse(text or tensors.first_view(value.shape), value.shape)]
+    """What a slice such as ``[0,:,2:5]`` picks; the first view if nothing is said.  Errors: Wrong."""
+    try:
+        return value[tensors.parse(text or tensors.first_view(value.shape), value.shape)]
+    except ValueError as cause:
+        raise Wrong("5054B081", str(cause)) from None
 
 
 def _numbers(whole_value: np.ndarray, shown: np.ndarray) -> dict:

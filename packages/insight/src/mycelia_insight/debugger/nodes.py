@@ -31,11 +31,14 @@ class Tree:
         candidates = [name, f"{graph}/{name}", *(f"{g}/{name}" for g in self.graphs)]
         return next((self.nodes[c] for c in candidates if c in self.nodes), None)
 
-    def below(self, name: str) -> list[str]:
-        """The nodes of a scope, or the node itself; the name is given with or without its graph."""
+    def below(self, name: str, graph: str = "") -> list[str]:
+        """The nodes of a scope, or the node itself; the name is given with its graph, beside it, or without,
+        which means all graphs.
+        """
         return [
             full for full, node in self.nodes.items()
             if any(one == name or one.startswith(f"{name}/") for one in (full, node.name))
+            and (not graph or full.startswith(f"{graph}/"))
         ]  # fmt: skip
 
     def full_name(self, node: Node) -> str:

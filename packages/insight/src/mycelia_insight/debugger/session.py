@@ -17,6 +17,7 @@ from mycelia.debug.conditions.recommended import RECOMMENDED, suits
 from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
+from mycelia_insight.debugger.searching import Ticked
 from mycelia_insight.debugger.wrong import Wrong, told
 
 _ONLY_ONLINE = "a dump does not train: this is for running trainings"
@@ -183,7 +184,12 @@ class Session(ABC):
 
     # ---- watchpoints
 
-    def create(self, given: Any, nodes: Any, rank: int) -> int:
+    def watch(self, number: Any) -> Watch | None:
+        """The watchpoint with this number."""
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        return self.watches.get(number) if is_number else None
+
+    def create(self, given: Any, nodes: Ticked, rank: int) -> int:
         """A new watchpoint; its number.  Errors: Wrong."""
         if not isinstance(given, Mapping) or not isinstance(given.get("id"), str):
             raise Wrong("5054B180", "condition must be an object with an id")
@@ -217,9 +223,9 @@ class Session(ABC):
         self._outdate()
         return made
 
-    def update(self, number: Any, nodes: Any, mode: Any, rank: int) -> None:
+    def update(self, number: Any, nodes: Ticked, mode: Any, rank: int) -> None:
         """Add nodes to a watchpoint (mode 1 or true), or take them away.  Errors: Wrong."""
-        watch = self.watches.get(number)
+        watch = self.watch(number)
         if watch is None:
             raise Wrong("5054B181", f"Update watchpoint failed. There is no watchpoint {number!r}")
         names = self._named(nodes, watch.condition, rank)
@@ -231,7 +237,7 @@ class Session(ABC):
 
     def delete(self, number: Any) -> None:
         """Delete a watchpoint, or all if `number` is None.  Errors: Wrong."""
-        if number is not None and number not in self.watches:
+        if number is not None and self.watch(number) is None:
             raise Wrong("5054B182", f"Delete watchpoint failed. There is no watchpoint {number!r}")
         for gone in list(self.watches) if number is None else [number]:
             self.changed_watch(self.watches.pop(gone), is_deleted=True)
@@ -245,22 +251,23 @@ class Session(ABC):
         self.is_outdated = True
         self.tell()
 
-    def _named(self, nodes: Any, wanted: Condition, rank: int) -> list[str]:
-        """The nodes below what is ticked, those that the condition is about."""
-        if (
-            not isinstance(nodes, Sequence)
-            or isinstance(nodes, str)
-            or not all(isinstance(n, str) for n in nodes)
-        ):
+    def _named(self, ticks: Ticked, wanted: Condition, rank: int) -> list[str]:
+        """The nodes below what is ticked, those that the condition is about and the search picks."""
+        nodes = ticks.names
+        if not isinstance(nodes, list) or not all(isinstance(n, str) for n in nodes):
             raise Wrong("5054B180", "watch_nodes must be a list of names")
 
         tree = self.tree(rank)
-        below = {ticked: tree.below(ticked) for ticked in nodes}
+        below = {ticked: tree.below(ticked, ticks.graph) for ticked in nodes}
         unknown = next((ticked for ticked, names in below.items() if not names), None)
         if unknown is not None:
             raise Wrong("5054B180", f"watch_nodes: there is no node and no scope {unknown!r}")
         ticked = {name for names in below.values() for name in names}
-        return [n for n, node in tree.nodes.items() if n in ticked and suits(wanted, node.kind, node.name)]
+        return [
+            n for n, node in tree.nodes.items()
+            if n in ticked and suits(wanted, node.kind, node.name)
+            and (ticks.picked is None or ticks.picked(n, node))
+        ]  # fmt: skip
 
     def tree(self, rank: int) -> Tree:
         """Errors: Wrong."""
