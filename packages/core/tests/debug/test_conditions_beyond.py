@@ -278,6 +278,16 @@ def test_without_inputs_only_what_is_not_finite_overflows():
 # ---- values of the steps before
 
 
+@pytest.mark.parametrize("before", [(2, 3), (1,), (), (4, 0)])
+@pytest.mark.parametrize(
+    "name", ["weight_not_changed", "weight_change_too_large", "weight_change_too_small", "update_ratio"]
+)
+def test_a_value_of_another_shape_is_none_to_compare_with(name, before):
+    """As of the last batch of an epoch, which is smaller; elements are not stretched over each other."""
+    hit = found(name, np.ones((4, 3), np.float32), earlier=(np.ones(before, np.float32),))
+    assert not hit.hit and hit.error_code == NO_PREVIOUS
+
+
 def test_a_memory_has_the_steps_before():
     memory = Memory(condition("dead_relu"), {"steps": 3})
     for step in (0, 1, 2, 3):

@@ -75,9 +75,8 @@ def _gradient_norm(values: _Values, array: np.ndarray, around: Around) -> Iterat
 def _update_ratio(values: _Values, array: np.ndarray, around: Around) -> Iterator[ParameterHit]:
     """``norm(now - before) / (norm(before) + epsilon)``, Euclidean norms."""
     before = around.earlier[0]
-    if before.shape == array.shape:
-        change = _norm(_wide(array) - _wide(before))
-        yield from _bounds("update_ratio", values, change / (_norm(before) + values["epsilon"]))
+    change = _norm(_wide(array) - _wide(before))
+    yield from _bounds("update_ratio", values, change / (_norm(before) + values["epsilon"]))
 
 
 def _rank_mismatch(values: _Values, array: np.ndarray, around: Around) -> Iterator[ParameterHit]:

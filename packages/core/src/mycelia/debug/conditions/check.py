@@ -78,7 +78,7 @@ def check(
         return _expressed(values["expression"], error, array, around)
     if condition.id == "loss_not_decreasing" and array.size != 1:
         return Hit(False)  # what a loss is made of
-    error |= _missing(condition, values, around)
+    error |= _missing(condition, values, array, around)
     if error or not array.size:
         return Hit(False, error)
     measure = MEASURES.get(condition.id)
@@ -90,7 +90,7 @@ def check(
     return Hit(any(p.hit for p in found), 0, found)
 
 
-def _missing(condition: Condition, values: Mapping[str, Any], around: Around) -> int:
+def _missing(condition: Condition, values: Mapping[str, Any], array: np.ndarray, around: Around) -> int:
     """The error bits of what is looked at beside the tensor."""
     if condition.compares_ranks:
         return _errors_of(around.others) if around.others else NO_RANKS
@@ -98,6 +98,8 @@ def _missing(condition: Condition, values: Mapping[str, Any], around: Around) ->
         return 0
     depth = condition.depth(values)
     if len(around.earlier) < depth:
+        return NO_PREVIOUS
+    if condition.needs_previous and around.earlier[0].shape != array.shape:  # as of a smaller last batch
         return NO_PREVIOUS
     return _errors_of(around.earlier[:depth])
 
