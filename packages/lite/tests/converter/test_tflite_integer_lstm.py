@@ -27,6 +27,8 @@ def lstm(seed=0, time_major=False, clip=0.0, of_h=OF_H, of_c=OF_C, batch=BATCH, 
     rng = np.random.default_rng(seed)
     made = Builder()
     shape = (steps, batch, INPUTS) if time_major else (batch, steps, INPUTS)
+    if not steps:
+        shape = (batch, INPUTS)  # one step without an axis of its own
     names = [made.tensor("x", "int8", shape, None, scaled(*OF_X))]
     steps_of = {}
     for kind, width in (("w", INPUTS), ("r", HIDDEN)):
@@ -49,10 +51,13 @@ def lstm(seed=0, time_major=False, clip=0.0, of_h=OF_H, of_c=OF_C, batch=BATCH, 
     )
     between = [made.tensor(f"m{i}", "int16", (), None, scaled(2.0**-12)) for i in range(4)]
     between.append(made.tensor("m4", "int8", (), None, scaled(*other.get("between", of_h))))
-    made.tensor("y", "int8", (*shape[:2], HIDDEN), None, scaled(*of_h))
-    options = table("UnidirectionalSequenceLSTMOptions", time_major=time_major, cell_clip=clip,
-                    fused_activation_function=other.get("activation", "TANH"))  # fmt: skip
-    made.add("UNIDIRECTIONAL_SEQUENCE_LSTM", names, ["y"], options, between=between)
+    made.tensor("y", "int8", (*shape[:-1], HIDDEN), None, scaled(*of_h))
+    common = {"cell_clip": clip, "fused_activation_function": other.get("activation", "TANH")}
+    kind, options = "LSTM", table("LSTMOptions", **common) if not steps else None
+    if steps:
+        kind = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+        options = table("UnidirectionalSequenceLSTMOptions", time_major=time_major, **common)
+    made.add(kind, names, ["y"], options, between=between)
     made.borders(["x"], ["y"])
     return made, shape
 
@@ -63,6 +68,7 @@ CASES = {
     "clipped": {"seed": 2, "clip": 0.7},
     "coarse": {"seed": 3, "of_h": (0.02, -20), "of_c": (2.0**-11, 0)},
     "one": {"seed": 4, "batch": 1, "steps": 1},
+    "a step": {"seed": 6, "steps": 0},
     "long": {"seed": 5, "batch": 1, "steps": 40},
 }
 

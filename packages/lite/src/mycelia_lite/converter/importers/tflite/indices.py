@@ -46,12 +46,49 @@ def _embedding_lookup(call, indices, table):
     return ops.gather(table, indices, 0)
 
 
+@operator("EMBEDDING_LOOKUP_SPARSE", sizes=(2,))
+def _embedding_lookup_sparse(call, ids, places, shape, weights, table):
+    """Sums of weighted rows of a table, or means by their weights; zeros where there is no row.
+
+    `places` [n, rank]: where in `shape` each of the `ids` [n] stands; along the last axis they are added up.
+    """
+    combiner = call.name_of("EmbeddingLookupSparseOptions", "combiner")
+    sizes, rank = integers(call, shape, "dense_shape"), rank_of(table) - 1
+    if shape_of(places)[1:] != (len(sizes),) or not sizes:
+        raise call.fail(f"places {list(shape_of(places))} in a shape of {len(sizes)} sizes")
+    wide, where = (*sizes[:-1], *shape_of(table)[1:]), places[:, :-1]
+    call.limit(wide, table if known(ids) is not None else ids)
+    if not sizes[:-1]:  # all in one place: an axis to tell it
+        where = ops.zeros_like(places)
+    leading = tuple(sizes[:-1]) or (1,)
+
+    def added(x):
+        return _scattered(where, x, (*leading, *shape_of(x)[1:]))
+
+    column = ops.reshape(weights, (-1, *(1,) * rank))
+    total = added(ops.mul(ops.gather(table, ids, 0), column))
+    if combiner != "SUM":
+        by = added(column if combiner == "MEAN" else ops.square(column))
+        by = by if combiner == "MEAN" else ops.sqrt(by)
+        found = ops.greater(added(ops.ones_like(column)), scalar(0, column))
+        total = ops.div(total, ops.where(found, by, ops.ones_like(by)))
+    return ops.reshape(total, wide)
+
+
+def _scattered(indices, updates, shape):
+    """Zeros of a shape with `updates` added at the indices; of bool, whether any of them is true."""
+    narrow = updates.dtype in (ms.bool_, ms.int8, ms.uint8, ms.int16)
+    wide = cast(updates, ms.int32) if narrow else updates
+    made = ops.tensor_scatter_add(ops.zeros(shape, wide.dtype), indices, wide)
+    return cast(made, updates.dtype) if narrow else made
+
+
 @operator("SCATTER_ND", sizes=(2,))
 def _scatter_nd(call, indices, updates, shape):
     """Zeros with `updates` added at the indices."""
     sizes = integers(call, shape, "shape")
     call.limit(sizes, updates)
-    return ops.scatter_nd(indices, updates, tuple(sizes))
+    return _scattered(indices, updates, tuple(sizes))
 
 
 @operator("ONE_HOT")

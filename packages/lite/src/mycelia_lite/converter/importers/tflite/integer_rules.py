@@ -115,10 +115,11 @@ def _scaled(x: Any, how: Scale, factor: Factor = Factor(2**30, 1), left: int = 0
 def _rounded(x: Any, factor: Factor, y: Scale, low: int | None = None, high: int | None = None) -> Any:
     """int32 x times a factor as integers of y."""
     least, most = y.low if low is None else max(y.low, low), y.high if high is None else min(y.high, high)
-    return _rescaled(x, factor, y.zero, least, most, y.dtype.name)
+    return rescaled(x, factor, y.zero, least, most, y.dtype.name)
 
 
-def _rescaled(x: Any, factor: Factor, zero: int, low: int, high: int, to: str, up: int = 0) -> Any:
+def rescaled(x: Any, factor: Factor, zero: int, low: int, high: int, to: str, up: int = 0) -> Any:
+    """int32 x times a factor, plus zero, within limits, as integers of the dtype `to`."""
     left, right = max(factor.shift, 0), max(-factor.shift, 0)
     return rescale(
         x, multiplier=factor.multiplier, left=left, right=right, up=up, zero=zero, low=low, high=high, to=to
@@ -162,7 +163,7 @@ def _prelu(call: Call, inputs: Sequence[Any], x: Scale, slope: Scale, y: Scale) 
     negative = ops.mul(
         lookup(inputs[0], ms.Tensor(np.minimum(x.all, 0).astype(np.int32))), _scaled(inputs[1], slope)
     )
-    wide = _rescaled(negative, bent, 0, -_WIDE, _WIDE, "int32")
+    wide = rescaled(negative, bent, 0, -_WIDE, _WIDE, "int32")
     positive = lookup(inputs[0], ms.Tensor(np.minimum(straight, _WIDE).astype(np.int32)))
     return _rounded(ops.add(positive, wide), Factor(2**30, 1), y)
 
@@ -198,7 +199,7 @@ def _mean(call: Call, inputs: Sequence[Any], x: Scale, y: Scale) -> Any:
         even = channels // _TOGETHER * _TOGETHER
         parts = ops.split(total, [n for n in (even, channels - even) if n], 3) if even % channels else [total]
         ways = [way for way, n in ((1, even), (0, channels - even)) if n]
-        made = [_rescaled(p, factor, bias, y.low, y.high, y.dtype.name, up) for p, up in zip(parts, ways)]
+        made = [rescaled(p, factor, bias, y.low, y.high, y.dtype.name, up) for p, up in zip(parts, ways)]
         return made[0] if len(made) == 1 else ops.concat(tuple(made), 3)
     factor = Factor.of(float(x.step) / float(y.step))
     shift = min(count.bit_length() - 1, 31 + factor.shift)

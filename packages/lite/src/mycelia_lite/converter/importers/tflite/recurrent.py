@@ -11,7 +11,7 @@ from typing import Any
 from mycelia import ops
 from mycelia.ops.define import find
 from mycelia_lite.converter.importers.onnx.calls import is_number, shape_of
-from mycelia_lite.converter.importers.tflite import integer_lstm
+from mycelia_lite.converter.importers.tflite import integer_lstm, integer_svdf
 from mycelia_lite.converter.importers.tflite.calls import Call, operator, relu
 from mycelia_lite.converter.importers.tflite.graphs import assign, value_of
 from mycelia_lite.converter.importers.tflite.quantized import is_quantized, numbers
@@ -109,9 +109,12 @@ def _both(call: Call, table: str, forward: Any, backward: Any, time_major: bool)
     return _back(forward, time_major), _back(backward, time_major)
 
 
-@operator("SVDF")
+@operator("SVDF", raw=True)
 def _svdf(call, x, features, times, bias=None, state=None):
     """A filter of each feature over the last runs: `times` [features, runs], the oldest first."""
+    if is_quantized(call.inputs[0]):
+        return integer_svdf.run(call, x, features, times, bias, state)
+    x, features, times, bias, state = numbers(call, (x, features, times, bias, state))
     function = _options(call, "SVDFOptions")[1]
     rank = call.get("SVDFOptions", "rank")
     count, memory = shape_of(times)
@@ -188,13 +191,17 @@ def _padded(inputs: Sequence[Any], count: int) -> list[Any]:
     return [*inputs, *[None] * (count - len(inputs))]
 
 
-@operator("LSTM")
-def _lstm_of_one(call, x, *inputs):
+@operator("LSTM", raw=True)
+def _lstm_of_one(call, *inputs):
     kind = call.name_of("LSTMOptions", "kernel_type")
     if kind != "FULL":
         raise call.option("kernel_type", kind, "is not imported")
     if len(call.outputs) != 1:
         raise call.fail(f"a cell with {len(call.outputs)} results, of which some are no results")
+    if is_quantized(call.inputs[0]):
+        x = ops.expand_dims(inputs[0], 0)
+        return integer_lstm.run(call, "LSTMOptions", x, _padded(inputs[1:], 23))[0]
+    x, *inputs = numbers(call, inputs)
     inputs = _padded(inputs, 23)
     layer = _Lstm(call, "LSTMOptions", inputs[:17], inputs[19:23])
     return layer.run(ops.expand_dims(x, 0), *inputs[17:19])[0]
