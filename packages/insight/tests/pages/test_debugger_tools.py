@@ -129,6 +129,8 @@ def test_two_dumps_are_compared_and_what_differs_is_shown(page, sessions, other)
             data(driver, "comparison", "values") == ["1"] and data(driver, "comparison", "other") == ["2"]
         ),
     )
+    heads = driver.find_elements(By.CSS_SELECTOR, '[data-testid="comparison"] th')
+    assert heads[-1].text == "What differs" and all(one.text for one in heads)
     (row,) = by(driver, "compare-row")
     assert row.get_attribute("data-node").endswith(RELU) and "1 of 20 values differ" in row.text
     row.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)

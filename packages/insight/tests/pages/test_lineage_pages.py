@@ -146,6 +146,9 @@ def test_a_target_shows_what_tells_of_it(page, runs):
     names = "learning_rate|user_defined/size"
     until(driver, lambda: re.match(rf"({names}).*0\.\d*[1-9]", driver.execute_script(first), re.DOTALL))
     assert "measure=forest" in driver.current_url
+    # What does not vary has no importance, which is told instead of 0.00.
+    told = {one.get_attribute("data-column"): one.text for one in by(driver, "lineage-importance")}
+    assert "does not vary" in told["network"] and "does not vary" in told["epoch"]
     # The loss grows while the accuracy falls: one run is the best in both.
     Select(by(driver, "lineage-against")[0]).select_by_value("metric/acc")
     until(driver, lambda: by(driver, "lineage-front"))

@@ -140,6 +140,8 @@ def test_labels_and_the_archive_live_in_the_workspace(opened, listed):
     driver = opened("#/summary-manage?rows=50")
     operation(driver, "./run04", "run-archive").click()
     until(driver, lambda: "./run04" not in order(driver) and by(driver, "show-archived"))
+    focused = lambda: driver.switch_to.active_element.get_attribute("data-testid")
+    until(driver, lambda: focused() == "run-menu")  # of the run that stands there now
     by(driver, "show-archived")[0].click()
     until(driver, lambda: "./run04" in order(driver))
     operation(driver, "./run04", "run-archive").click()

@@ -35,7 +35,7 @@ export interface Target {
   target: string;
   count: number;
   buckets: [left: number, width: number, count: number][];
-  parameters: { name: string; correlation: number; reason: number; information: number; forest?: number | null }[];
+  parameters: { name: string; correlation: number; reason: number; information: number; forest?: number | null; forest_reason?: number }[];
 }
 
 export const lineages = (query: string) => get<LineageTable>("lineages", { query });

@@ -24,7 +24,8 @@ def permutation(parameters: Sequence[Sequence[Any]], target: np.ndarray) -> np.n
     """For each parameter, of numbers or texts, how much worse runs that a tree was not grown of are predicted
     when its values are shuffled, as a share, 0 to 1, of what chance alone would be off.
 
-    None for fewer than 6 runs with a finite target, or a target that does not vary.
+    NaN for a parameter that does not vary among the runs that count. None for fewer than 6 runs with a finite
+    target, or a target that does not vary.
     """
     have = np.flatnonzero(np.isfinite(target))
     have = have[np.linspace(0, len(have) - 1, min(len(have), _MOST)).astype(np.int64)] if len(have) else have
@@ -38,7 +39,7 @@ def permutation(parameters: Sequence[Sequence[Any]], target: np.ndarray) -> np.n
         for column in _columns([values[i] for i in have]):
             columns.append(column)
             owners.append(owner)
-    found = np.zeros(len(parameters))
+    found = np.array([0.0 if i in owners else np.nan for i in range(len(parameters))])
     if not columns:
         return found
     x, owner_of = np.stack(columns, 1), np.array(owners)

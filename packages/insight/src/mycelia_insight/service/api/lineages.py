@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 
 from mycelia_insight.runs import importance
-from mycelia_insight.runs.forest import permutation
+from mycelia_insight.runs.forest import FEWEST, permutation
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.lineages import METRIC, columns
 from mycelia_insight.service.api.common import QUERY, RUN, chosen, name_of, number, run_of
@@ -51,7 +53,8 @@ def add(table: Table, library: Library) -> None:
     )
     def targets(_request: Request, target: str, query: str, forest: bool) -> dict:
         """What the other columns tell of a target: absolute correlation and mutual information, 0 to 1, and
-        `forest`, if it is asked for, the permutation importance in a random forest, null for too few runs.
+        `forest`, if it is asked for, the permutation importance in a random forest, null where there is none;
+        then `forest_reason` is 2 for fewer than 6 runs, 3 where the parameter or the target does not vary.
 
         `reason`, where there is no correlation: 1 not all are numbers, 2 fewer than 3 runs have both, 3 it is
         not a number. `information` is told of texts, too.
@@ -84,8 +87,12 @@ def add(table: Table, library: Library) -> None:
         if forest:
             given = [[row.get(one["name"]) for row in rows] for one in parameters]
             shares = permutation(given, aims)
+            few = np.isfinite(aims).sum() < FEWEST
             for i, one in enumerate(parameters):
-                one["forest"] = None if shares is None else float(shares[i])
+                share = math.nan if shares is None else float(shares[i])
+                one["forest"] = None if math.isnan(share) else share
+                reason = importance.TOO_FEW if few else importance.NOT_A_NUMBER
+                one["forest_reason"] = reason if math.isnan(share) else 0
         return {
             "targets": known,
             "target": target,
