@@ -90,6 +90,17 @@ def test_regions_of_a_slope_have_its_values_in_the_middle_of_cells(tmp_path):
         answers(tmp_path, "RoiAlign", [x, boxes, np.array([7, 0])], opset=16, **how)
 
 
+@pytest.mark.parametrize("corner", range(4))
+@pytest.mark.parametrize("beyond", [np.nan, np.inf, -np.inf])
+def test_regions_that_end_nowhere_do_not_reach_the_others(tmp_path, corner, beyond):
+    x, boxes = draw(1, 2, 6, 7), np.array([[1, 1, 5, 4], [1, 1, 5, 4]], np.float32)
+    boxes[0, corner] = beyond
+    how = dict(output_height=2, output_width=3, sampling_ratio=0, spatial_scale=1.0)
+    aligned = answers(tmp_path, "RoiAlign", [x, boxes, np.zeros(2, np.int64)], opset=16, **how)[0]
+    assert not np.isnan(aligned).any() and aligned[1].any()
+    assert not (np.isnan(beyond) and aligned[0].any())
+
+
 def convolved(x, w):
     y = np.zeros((x.shape[0], w.shape[0], x.shape[2] - 1, x.shape[3] - 1), np.float32)
     for i, j in np.ndindex(2, 2):

@@ -153,6 +153,17 @@ def test_duplicate_places_add_up(tmp_path):
     np.testing.assert_allclose(y, _scattered(index, updates, (2, 3, 4)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("corner", range(1, 5))
+@pytest.mark.parametrize("beyond", [np.nan, np.inf, -np.inf])
+def test_a_region_that_ends_nowhere_does_not_reach_the_others(tmp_path, corner, beyond):
+    rows = np.array([[0, 1, 1, 5, 4], [1, 1, 1, 5, 4]], np.float32)
+    rows[0, corner] = beyond
+    image = reals(2, 5, 7, 3, low=1)
+    (y,) = answers(tmp_path, case("ROIPooling", image, rows, pooled_h=2, pooled_w=3, scale=1.0))
+    assert not np.isnan(y).any() and (y[1] >= 1).all()
+    assert not (np.isnan(beyond) and y[0].any())
+
+
 def test_a_ranking_box_network_of_two_classes(tmp_path):
     """Each class has its own limit, as in ONNX."""
     boxes = np.array([[[0, 0, 1, 1], [0, 2, 1, 3], [0, 4, 1, 5]]], np.float32)

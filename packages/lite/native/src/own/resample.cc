@@ -105,8 +105,9 @@ int32_t own_roi_pool_f32(const myc_call* call) {
     for (const int d : {0, 1}) {
       const float first = std::clamp(std::round(region[1 + d] * scale), -kFarthest, kFarthest);
       const float last = std::clamp(std::round(region[3 + d] * scale), -kFarthest, kFarthest);
-      begin[d] = static_cast<int64_t>(first);
-      cell[d] = std::max(last - first + 1, 1.0f) / static_cast<float>(cells[d]);
+      const bool is_place = first == first && last == last;  // a region with NaN is empty
+      begin[d] = is_place ? static_cast<int64_t>(first) : 0;
+      cell[d] = is_place ? std::max(last - first + 1, 1.0f) / static_cast<float>(cells[d]) : 0;
     }
     float* pixel = out<float>(call) + r * cells[0] * cells[1] * channels;
     for (int64_t i = 0; i < cells[0] * cells[1]; ++i, pixel += channels) {

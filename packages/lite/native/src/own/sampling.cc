@@ -161,7 +161,8 @@ int32_t own_roi_align_f32(const myc_call* call) {
     const float cell_h = h / static_cast<float>(rows), cell_w = w / static_cast<float>(columns);
     constexpr float kMostSamples = 4096;
     const auto samples = [&](float cell) {
-      return a.samples > 0 ? a.samples : static_cast<int64_t>(std::clamp(std::ceil(cell), 0.0f, kMostSamples));
+      if (a.samples > 0) return a.samples;
+      return cell > 0 ? static_cast<int64_t>(std::min(std::ceil(cell), kMostSamples)) : 0;  // none of NaN
     };
     const int64_t down = samples(cell_h), across = samples(cell_w);
     const float* source = in<float>(call, 0) + in<int64_t>(call, 2)[r] * channels * height * width;
