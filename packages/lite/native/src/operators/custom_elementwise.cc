@@ -21,7 +21,7 @@ const Elementwise kElementwise[] = {
     {"invert", 1, false},      {"isfinite", 1, true},      {"bitwise_right_shift", 2, false},
     {"isinf", 1, true},        {"isnan", 1, true},         {"sign", 1, false},
     {"sinh", 1, false},        {"tan", 1, false},          {"truncate_div", 2, false},
-    {"trunc", 1, false},       {"truncate_mod", 2, false},
+    {"trunc", 1, false},       {"truncate_mod", 2, false}, {"atan2", 2, false},
 };
 
 }  // namespace

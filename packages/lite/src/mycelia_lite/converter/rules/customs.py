@@ -11,9 +11,9 @@ from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 
 _ELEMENTWISE = (
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_and", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "cosh", "expm1", "invert", "isfinite", "isinf", "isnan", "sign",
-    "sinh", "tan", "trunc", "truncate_div", "truncate_mod",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_left_shift",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cosh", "expm1", "invert", "isfinite", "isinf",
+    "isnan", "sign", "sinh", "tan", "trunc", "truncate_div", "truncate_mod",
 )  # fmt: skip
 _REDUCTIONS = ("update", "add", "sub", "mul", "div", "max", "min")
 

@@ -330,6 +330,10 @@ def _broadcast_to(call, x, shape):
 
 @operator("BROADCAST_ARGS")
 def _broadcast_args(call, a, b):
+    if known(a) is None or known(b) is None:
+        rank = max(known_shape(call, v, (0,))[0] for v in (a, b))
+        a, b = (ops.concat((ops.ones(rank - shape_of(v)[0], v.dtype), v)) for v in (a, b))
+        return ops.where(ops.equal(a, scalar(1, a)), b, a)
     shapes = [need_known(call, v, n).reshape(-1).tolist() for v, n in ((a, "s0"), (b, "s1"))]
     return ms.Tensor(np.asarray(np.broadcast_shapes(*shapes), call.outputs[0].dtype.np))
 
@@ -368,18 +372,21 @@ def _matrix_diag(call, x):
 @operator("MATRIX_SET_DIAG")
 def _matrix_set_diag(call, x, diagonal):
     rows, columns = known_shape(call, x, (rank_of(x) - 2, rank_of(x) - 1))[-2:]
-    if rows != columns:
-        raise call.fail(f"a diagonal of {rows} times {columns} elements")
-    return ops.where(ms.Tensor(np.eye(rows, dtype=bool)), ops.expand_dims(diagonal, -1), x)
+    if rows > columns:  # the diagonal ends before the rows do
+        pads = (0, rows - columns)
+        diagonal = ops.pad(diagonal, pads)
+    return ops.where(ms.Tensor(np.eye(rows, columns, dtype=bool)), ops.expand_dims(diagonal, -1), x)
 
 
 @operator("DYNAMIC_UPDATE_SLICE")
 def _dynamic_update_slice(call, x, update, start):
     """A part of x replaced; the place is moved so that it lies inside."""
-    begin = need_known(call, start, "start_indices").reshape(-1).tolist()
     shape, part = known_shape(call, x), known_shape(call, update)
-    if len(begin) != len(shape) or any(p > n for p, n in zip(part, shape)):
-        raise call.fail(f"{list(part)} elements at {begin} of {list(shape)}")
+    if shape_of(start) != (len(shape),) or len(part) != len(shape) or any(p > n for p, n in zip(part, shape)):
+        raise call.fail(f"{list(part)} elements at {list(shape_of(start))} numbers of {list(shape)}")
+    if known(start) is None:
+        return _updated_rows(x, cast(update, x.dtype), start, shape, part)
+    begin = known(start).reshape(-1).tolist()
     begin = [min(max(b, 0), n - p) for b, n, p in zip(begin, shape, part)]
     ends = [n - p - b for b, n, p in zip(begin, shape, part)]
     both = [n for row in reversed(list(zip(begin, ends))) for n in row]
@@ -387,3 +394,18 @@ def _dynamic_update_slice(call, x, update, start):
     inside[tuple(slice(b, b + p) for b, p in zip(begin, part))] = True
     grown = ops.pad(cast(update, x.dtype), both)
     return ops.where(ms.Tensor(inside), grown, x)
+
+
+def _updated_rows(x, update, start, shape, part):
+    """The same where the model finds the place: rows, along the last axes that are replaced whole."""
+    leading = max((axis + 1 for axis, (n, p) in enumerate(zip(shape, part)) if n != p), default=0)
+    if not leading:
+        return update
+    steps = np.array([math.prod(shape[axis + 1 : leading]) for axis in range(leading)])
+    most = ms.Tensor(np.array([n - p for n, p in zip(shape, part)][:leading]))
+    begin = ops.minimum(ops.maximum(cast(start[:leading], ms.int64), scalar(0, most)), most)
+    rows = np.indices(part[:leading]).reshape(leading, -1).T @ steps
+    rows = ops.add(ms.Tensor(rows), ops.sum(ops.mul(begin, ms.Tensor(steps))))
+    flat = ops.reshape(x, (math.prod(shape[:leading]), *shape[leading:]))
+    parts = ops.reshape(update, (len(rows), *shape[leading:]))
+    return ops.reshape(ops.tensor_scatter_update(flat, ops.expand_dims(rows, -1), parts), shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import mycelia as ms
@@ -19,6 +21,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.tflite.calls import operator, rank_of
+from mycelia_lite.converter.runtime_op import OPEN, custom
 
 _gather_op = find("gather")
 
@@ -106,9 +109,14 @@ def _one_hot(call, indices, depth, on, off):
 
 @operator("SPARSE_TO_DENSE")
 def _sparse_to_dense(call, indices, shape, values, default):
-    """`values` at the indices, which are constant, `default` elsewhere."""
+    """`values` at the indices, `default` elsewhere."""
     call.get("SparseToDenseOptions", "validate_indices")
     sizes = integers(call, shape, "output_shape")
+    if known(indices) is None:
+        count = shape_of(indices)[0] if rank_of(indices) else 1
+        places = ops.reshape(indices, (count, len(sizes)))
+        base = ops.broadcast_to(default, tuple(sizes))
+        return ops.tensor_scatter_update(base, places, ops.broadcast_to(values, (count,)))
     places = need_known(call, indices, "indices")
     places = places.reshape(-1, 1) if places.ndim < 2 else places
     call.limit(sizes, indices)
@@ -143,6 +151,8 @@ def _segment_sum(call, x, ids):
 
 @operator("UNSORTED_SEGMENT_SUM")
 def _unsorted_segment_sum(call, x, ids, count):
+    if known(ids) is None or not x.dtype.is_floating:
+        return _scattered_segments(call, x, ids, count, 0, ops.tensor_scatter_add)
     return _segment_product(call, x, ids, int(need_known(call, count, "num_segments").reshape(())))
 
 
@@ -154,9 +164,35 @@ def _segment_product(call, x, ids, count):
     return ops.reshape(ops.matmul(_segments(call, x, ids, count), flat), (count, *shape[1:]))
 
 
+def _scattered_segments(call, x, ids, count, neutral, scatter):
+    """Rows gathered into segments by `scatter`; those of negative numbers are left out.
+
+    A number beyond the last segment ends the run.
+    """
+    number = int(need_known(call, count, "num_segments").reshape(()))
+    shape = known_shape(call, x)
+    rows, rest = math.prod(shape[: rank_of(ids)]), shape[rank_of(ids) :]
+    if number < 0 or shape_of(ids) != shape[: rank_of(ids)]:
+        raise call.fail(f"{number} segments of {list(shape_of(ids))} numbers for {list(shape)}")
+    call.limit((number + 1, *rest), x)
+    ids = ops.reshape(cast(ids, ms.int64), (rows, 1))
+    beyond = ops.where(ops.greater_equal(ids, scalar(number, ids)), scalar(number + 1, ids), ids)
+    ids = ops.where(ops.less(ids, scalar(0, ids)), scalar(number, ids), beyond)
+    base = ms.Tensor(np.full((number + 1, *rest), neutral, x.dtype.np))
+    return scatter(base, ids, ops.reshape(x, (rows, *rest)))[:number]
+
+
 @operator("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN", "UNSORTED_SEGMENT_PROD")
 def _unsorted_segment(call, x, ids, count):
     """Each segment on its own; one without rows has the neutral element."""
+    if known(ids) is None:
+        limits = np.finfo(x.dtype.np) if x.dtype.is_floating else np.iinfo(x.dtype.np)
+        neutral, scatter = {
+            "UNSORTED_SEGMENT_MAX": (limits.min, ops.tensor_scatter_max),
+            "UNSORTED_SEGMENT_MIN": (limits.max, ops.tensor_scatter_min),
+            "UNSORTED_SEGMENT_PROD": (1, ops.tensor_scatter_mul),
+        }[call.kind]
+        return _scattered_segments(call, x, ids, count, neutral, scatter)
     number = int(need_known(call, count, "num_segments").reshape(()))
     shape, rows = known_shape(call, x), need_known(call, ids, "segment_ids").reshape(-1)
     if rows.size != shape[0] or number > 4096:
@@ -179,8 +215,9 @@ def _unsorted_segment(call, x, ids, count):
 
 @operator("WHERE")
 def _where(call, condition):
-    """The places of what is true, of a constant."""
+    """The places of what is true, [count, rank]."""
     found = known(condition)
     if found is None:
-        raise call.fail("places that are known only when the model runs")
+        places = custom("nonzero", [condition], [(ms.int64, (rank_of(condition), OPEN))])
+        return ops.transpose(places, (1, 0))
     return ms.Tensor(np.argwhere(found).astype(np.int64))
