@@ -1,6 +1,8 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine.ir.symint import SymInt as SymInt
-from mycelia.engine.ops.arrays.triangles import triangle_places as triangle_places
+from mycelia.engine.ops.arrays.triangles import (
+    nearest_diagonal as nearest_diagonal, triangle_places as triangle_places,
+)
 from mycelia.engine.tensors.tensor import is_tensor as is_tensor
 from mycelia.faces.numpy._arguments import (
     an_int as an_int, as_shape as as_shape, axes_of as axes_of, checked_dtype as checked_dtype,
@@ -20,7 +22,7 @@ from mycelia.numpy.elementwise import only_tensor as only_tensor
 __all__ = [
     "SymInt", "an_int", "as_shape", "as_tensor", "axes_of", "bartlett", "blackman", "checked_dtype",
     "constant", "diag", "diag_indices", "diagflat", "diagonal", "hamming", "hanning", "indices",
-    "is_tensor", "ix_", "meshgrid", "mgrid", "ogrid", "only_tensor", "result_dtype", "to_dtype", "trace",
-    "tri", "triangle_places", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
-    "triu_indices_from", "vander",
+    "is_tensor", "ix_", "meshgrid", "mgrid", "nearest_diagonal", "ogrid", "only_tensor", "result_dtype",
+    "to_dtype", "trace", "tri", "triangle_places", "tril", "tril_indices", "tril_indices_from", "triu",
+    "triu_indices", "triu_indices_from", "vander",
 ]

@@ -219,15 +219,18 @@ static int32_t keep_of_rows(const myc_call* call, const Range& range) {
   return MYC_OK;
 }
 
+// Diagonal k of a matrix; of those beyond its corners the nearest, which keeps as much.
+static int64_t diagonal_of(const myc_tensor& x, int64_t k) { return clamp(k, -x.shape[x.rank - 2], x.shape[x.rank - 1]); }
+
 KERNEL_FN(tril, any) {
-  const int64_t k = attrs<myc_tril_attrs>(call).diagonal;
+  const int64_t k = diagonal_of(input(call), attrs<myc_tril_attrs>(call).diagonal);
   return keep_of_rows(call, [k](int64_t i, int64_t n, int64_t*, int64_t* last) {
     *last = clamp(i + k + 1, int64_t{0}, n);
   });
 }
 
 KERNEL_FN(triu, any) {
-  const int64_t k = attrs<myc_triu_attrs>(call).diagonal;
+  const int64_t k = diagonal_of(input(call), attrs<myc_triu_attrs>(call).diagonal);
   return keep_of_rows(call, [k](int64_t i, int64_t n, int64_t* first, int64_t*) {
     *first = clamp(i + k, int64_t{0}, n);
   });

@@ -8,7 +8,7 @@ from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays.shape import constant
-from mycelia.engine.ops.arrays.triangles import triangle_places
+from mycelia.engine.ops.arrays.triangles import nearest_diagonal, triangle_places
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.numpy._arguments import (
     an_int,
@@ -170,7 +170,7 @@ def tri(N, M=None, k=0, dtype=dtypes.float32):
     if SymInt in (type(N), type(M), type(k)):
         columns = ops.arange(N if M is None else M)
         return to_dtype(columns - k <= ops.arange(N).reshape(-1, 1), dtype)
-    return constant(np.tri(N, M, k), dtype)
+    return constant(np.tri(N, M, nearest_diagonal(k, N, N if M is None else M)), dtype)
 
 
 def _triangle(name, function, m, k):

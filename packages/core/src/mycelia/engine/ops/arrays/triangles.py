@@ -25,12 +25,19 @@ def _is_matrix(shape, diagonal):
     return shape
 
 
+def nearest_diagonal(k: int, rows: int, columns: int) -> int:
+    """Diagonal `k` of a matrix; of those beyond its corners the nearest, which keeps as much of it."""
+    return max(-rows, min(k, columns))
+
+
 def _triangle_samples(rand):
     yield rand(4, 5), dict(_dtypes=("int32", "bool", "float64", "float16"))
     yield rand(2, 3, 3), dict(diagonal=1)
     yield rand(5, 2), dict(diagonal=-2)
     yield rand(3, 3), dict(diagonal=-9)
     yield rand(3, 3), dict(diagonal=9)
+    yield rand(3, 4), dict(diagonal=2**63 - 1)
+    yield rand(4, 3), dict(diagonal=-(2**63))
     yield rand(0, 3)
 
 
@@ -47,7 +54,7 @@ def tril(input, *, diagonal: "int" = 0):
 
     Shapes: [.., m, n] -> same.  dtypes: any.  Errors: ValueError for rank below 2.
     """
-    return np.tril(input, diagonal)
+    return np.tril(input, nearest_diagonal(diagonal, *input.shape[-2:]))
 
 
 @tril.vjp
@@ -64,7 +71,7 @@ def triu(input, *, diagonal: "int" = 0):
 
     Shapes: [.., m, n] -> same.  dtypes: any.  Errors: ValueError for rank below 2.
     """
-    return np.triu(input, diagonal)
+    return np.triu(input, nearest_diagonal(diagonal, *input.shape[-2:]))
 
 
 @triu.vjp
@@ -212,7 +219,8 @@ def triangle_places(rows, columns, offset, upper):
     """Rows and columns of the elements of a triangle, in row-major order: two vectors of int64."""
     if SymInt not in (type(rows), type(columns), type(offset)):
         find = np.triu_indices if upper else np.tril_indices
-        return tuple(constant(place, dtypes.int64) for place in find(rows, offset, columns))
+        places = find(rows, nearest_diagonal(offset, rows, columns), columns)
+        return tuple(constant(place, dtypes.int64) for place in places)
     # Of each row, the columns from `first` to `end`.
     bound = ops.minimum(ops.maximum(ops.arange(rows) + (offset if upper else offset + 1), 0), columns)
     first, length = (bound, columns - bound) if upper else (bound * 0, bound)
