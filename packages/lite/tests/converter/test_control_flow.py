@@ -143,14 +143,31 @@ def test_a_scan_of_version_8_goes_over_each_of_a_batch(tmp_path, back):
         np.testing.assert_allclose(rows, np.exp(states), rtol=1e-5)
 
 
-def test_a_scan_of_version_8_with_lengths_is_refused_by_name(tmp_path):
+def _scan_with_lengths(**attributes):
     step = graph(
-        [node("Add", "state part", "next")], {"state": ("float32", ()), "part": ("float32", ())}, "next"
-    )
-    scan = node("Scan", "n s x", "last", name="over", body=step, num_scan_inputs=1)
-    inputs = {"n": ("int64", (3,)), "s": ("float32", (3,)), "x": ("float32", (3, 4))}
-    with pytest.raises(ConversionError, match=r"node 'over' \(Scan\): a Scan of version 8 with lengths"):
-        converted(tmp_path, model([scan], inputs, "last", opset=8))
+        [node("Add", "state part", "next"), node("Exp", "next", "row")],
+        {"state": ("float32", (2,)), "part": ("float32", (2,))}, "next row",
+    )  # fmt: skip
+    scan = node("Scan", "n s x", "last rows", name="over", body=step, num_scan_inputs=1, **attributes)
+    inputs = {"n": ("int64", (3,)), "s": ("float32", (3, 2)), "x": ("float32", (3, None, 2))}
+    return model([scan], inputs, "last rows", opset=8)
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_a_scan_of_version_8_ends_with_each_sequence(tmp_path, back):
+    """Behind the end of a sequence are zeros, and backwards it begins there, as in onnxruntime."""
+    run = converted(tmp_path, _scan_with_lengths(directions=[back]))
+    for length, lengths in ((4, [4, 1, 3]), (2, [1, 2, 2])):
+        random = np.random.default_rng(length)
+        s, x = (random.normal(size=shape).astype(np.float32) for shape in ((3, 2), (3, length, 2)))
+        last, rows = run(np.array(lengths), s, x)
+        for i, n in enumerate(lengths):
+            states = s[i] + np.cumsum(x[i, :n][::-1] if back else x[i, :n], 0)
+            np.testing.assert_allclose(last[i], states[-1], atol=1e-5)
+            np.testing.assert_allclose(rows[i, :n], np.exp(states), rtol=1e-5)
+            assert not rows[i, n:].any()
+    with pytest.raises(RuntimeError, match="node 'over.*the length of a sequence of a Scan is out of range"):
+        run(np.array([1, 3, 2]), s, x)
 
 
 def test_a_value_that_changes_its_rank_in_a_loop_is_refused_by_name(tmp_path):

@@ -14,7 +14,7 @@ from mycelia import ops
 from mycelia.capture.trace import Trace
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.importers import regions
-from mycelia_lite.converter.importers.onnx import sequences
+from mycelia_lite.converter.importers.onnx import run_time, sequences
 from mycelia_lite.converter.importers.onnx.branches import BranchesDiffer, Choices, Place
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
@@ -28,6 +28,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx.file import tensor_of
+from mycelia_lite.converter.runtime_op import custom
 
 _ENDLESS = np.iinfo(np.int64).max
 
@@ -142,35 +143,55 @@ def scan(call: Call, inputs: Sequence[Any], around: Surroundings) -> Sequence[An
 def _batch_of_scans(call: Call, inputs: Sequence[Any], around: Surroundings, count: int) -> Sequence[Any]:
     """A Scan of version 8: one for each of a batch, along the first axis of its slices, all stacked."""
     lengths, *given = inputs
-    if lengths is not None:
-        raise call.fail("a Scan of version 8 with lengths of its sequences")
     given = [as_tensor(v) for v in given]
     split = len(given) - count
     directions = call.get("directions") or [0] * count
     batch = known_shape(call, given[-1], (0,))[0]
+    if lengths is not None and shape_of(as_tensor(lengths)) != (batch,):
+        raise call.fail(f"{list(shape_of(as_tensor(lengths)))} lengths for {batch} sequences")
     call.fixed = True
     results = []
     for b in range(batch):
-        own = [x[b] for x in given]
-        results.append(_scanned(call, around, own[:split], own[split:], [0] * count, directions))
+        own, most = [x[b] for x in given], None if lengths is None else as_tensor(lengths)[b]
+        made = _scanned(call, around, own[:split], own[split:], [0] * count, directions, most)
+        if most is not None:
+            whole = run_time.sizes(own[split])[:1]
+            made[split:] = [_filled(x, whole, shape_of(own[split])[0]) for x in made[split:]]
+        results.append(made)
     return [ops.stack(list(each), 0) for each in zip(*results)]
+
+
+def _filled(x: Any, whole: Any, length: Any) -> Any:
+    """The rows of a sequence with zeros behind them: `whole` [1] in all, `length` as far as it is known."""
+    shape = ops.concat((whole, run_time.sizes(x)[1:])) if x.ndim > 1 else whole
+    return custom("pad_to", [x, shape], [(x.dtype, (length, *shape_of(x)[1:]))])
 
 
 def _scanned(
     call: Call, around: Surroundings, values: Sequence[Any], scanned: Sequence[Any], axes: Sequence[int],
-    directions: Sequence[int],
+    directions: Sequence[int], runs: Any = None,
 ) -> list[Any]:  # fmt: skip
-    """The values after the last run, and the rows of all runs along a first axis."""
+    """The values after the last run, and the rows of all runs along a first axis.
+
+    `runs`: how many there are, all slices without it.
+    """
     body = call.need("body")
-    scanned = [ops.flip(x, (a,)) if back else x for x, a, back in zip(scanned, axes, directions)]
+    if runs is None:
+        scanned = [ops.flip(x, (a,)) if back else x for x, a, back in zip(scanned, axes, directions)]
     length = shape_of(scanned[0])[axes[0]]
     most = (
         ms.Tensor(length, ms.int64) if is_number(length) else around.trace.sizes.number(length, around.trace)
     )
+    if runs is not None:
+        runs = cast(runs, ms.int64)
+        within = ops.logical_and(ops.less_equal(runs, cast(most, ms.int64)), ops.greater(runs, ms.Tensor(0)))
+        (most,) = run_time.require([runs], within, "the length of a sequence of a Scan is out of range")
     names = [i.name for i in body.input]
 
     def step(region: Trace, number: Any, going: Any, values: list[Any]) -> list[Any]:
-        parts = [ops.gather(x, number, axis) for x, axis in zip(scanned, axes)]
+        last = None if runs is None else ops.sub(ops.sub(most, ms.Tensor(1)), number)
+        places = [number if last is None or not back else last for back in directions]
+        parts = [ops.gather(x, at, axis) for x, axis, at in zip(scanned, axes, places)]
         return [
             ms.Tensor(True),
             *map(as_tensor, around.inside(body, region, dict(zip(names, (*values, *parts))))),
