@@ -108,13 +108,20 @@ def record_media(digits: Path, run: Path, net: nn.Cell) -> None:
         net.relu,
         net.fc2,
     )
-    predicted = net(images).asnumpy().argmax(1)
+    logits = net(images)
+    predicted = logits.asnumpy().argmax(1)
+    scores = nn.Softmax()(logits).asnumpy().max(1)
     with SummaryRecord(str(run)) as record:
         for step in range(5):
             record.add_value("tensor", "features", hidden(images))
             record.add_value("tensor", "conv1.weight", net.conv1.weight)
             record.add_value("image", "digits", images[step * 16 : step * 16 + 16])
-            record.add_value("histogram", "logits", net(images))
+            record.add_value("histogram", "logits", logits)
+            some = slice(step * 8, step * 8 + 8)
+            page, over = page_of(
+                images.asnumpy()[some], labels.asnumpy()[some], predicted[some], scores[some]
+            )
+            record.add_value("image", "page", page, **over)
             record.record(step)
     pairs = zip(labels.asnumpy().tolist(), predicted.tolist(), strict=True)
     rows = [f"{digit}\t{'right' if digit == guess else f'taken for {guess}'}" for digit, guess in pairs]
@@ -128,6 +135,27 @@ def record_media(digits: Path, run: Path, net: nn.Cell) -> None:
         writer.text("notes/digits", at, [[head + table]])
         writer.sound("chirp", at, 0, chirp(220 * 2**step))
     writer.close()
+
+
+def page_of(
+    digits: np.ndarray, labels: np.ndarray, predicted: np.ndarray, scores: np.ndarray
+) -> tuple[ms.Tensor, dict]:
+    """Eight digits on a page, with boxes of what they are and are taken for, and their ink as a mask."""
+    size, places = (
+        digits.shape[-1],
+        [(60 * (i % 4) + 7 * (i % 3), 52 * (i // 4) + 9 * (i % 2)) for i in range(8)],
+    )
+    page, ink = np.zeros((112, 232), np.float32), np.zeros((112, 232), np.int32)
+    boxes = []
+    for digit, label, (x, y) in zip(digits, labels, places, strict=True):
+        part = (digit[0] - digit.min()) / (np.ptp(digit) or 1)
+        page[y : y + size, x : x + size] = part
+        ink[y : y + size, x : x + size] = np.where(part > 0.4, label + 1, 0)
+        boxes.append([x, y, x + size, y + size])
+    names = {digit + 1: str(digit) for digit in range(10)}
+    told = {"boxes": boxes, "labels": predicted.tolist(), "scores": scores}
+    over = {"boxes": {"network": told}, "masks": {"ink": {"mask": ink, "labels": names}}}
+    return ms.Tensor(page[None, None]), over
 
 
 def chirp(hertz: float, seconds: float = 0.6, rate: int = 16_000) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 import zlib
@@ -121,7 +122,14 @@ def test_what_differs_between_two_steps_is_drawn_and_told(page, service, gallery
 
 def test_the_pixel_under_the_pointer_is_told(page, service, gallery):
     image = colours(9, 5, lambda x, y: (x * 20, y * 40, 7))
-    new_run(service, gallery, "pixels", [recorded(4, "p", image_message(image, 9, 5), 0)])
+    classes = colours(9, 5, lambda x, y: (2, 2, 2) if x > 4 else (0, 0, 0))
+    boxes = {"boxes": [[0, 0, 4.5, 2.5], [1, 1, 2, 2]], "labels": [SCRIPT, "dog"], "scores": [0.9, 0.3]}
+    layer = field(1, f"found {SCRIPT}") + field(2, json.dumps(boxes)) + field(3, classes)
+    layer += field(4, json.dumps({"2": "road"}))
+    over = image_message(image, 9, 5) + field(100, layer)
+    new_run(
+        service, gallery, "pixels", [recorded(4, "p", over, 0), recorded(4, "plain", image_message(png()), 0)]
+    )
     driver = page("#/train-manage/image?train_id=./pixels")
     shown = until(driver, lambda: driver.find_elements(By.CSS_SELECTOR, '[data-testid="image-card"] img'))[0]
     until(driver, lambda: shown.size["width"] > 100)
@@ -132,6 +140,38 @@ def test_the_pixel_under_the_pointer_is_told(page, service, gallery):
     until(driver, lambda: by(driver, "image-pixel")[0].text == "(2, 4) 40 160 7")
     ActionChains(driver).move_by_offset(0, -high - 100).perform()
     until(driver, lambda: by(driver, "image-pixel")[0].text.strip() == "")
+    # Boxes and masks lie over it, as large as it is.
+    overlay = until(driver, lambda: by(driver, "image-overlay"))[0]
+    assert len(by(driver, "image-overlay")) == 1  # the other tag has none
+    drawn = lambda: (overlay.get_attribute("data-boxes"), overlay.get_attribute("data-masks"))
+    until(driver, lambda: drawn() == ("2", "1"))
+    assert {SCRIPT + " 0.90", "dog 0.30"} <= set(overlay.text.split("\n"))
+    rect = overlay.find_element(By.TAG_NAME, "rect").rect
+    assert abs(rect["width"] - wide / 2) < 4 and abs(rect["height"] - high / 2) < 4
+    painted = "const c = arguments[0].querySelector('canvas'); "
+    painted += "return c ? [...c.getContext('2d').getImageData(arguments[1], 0, 1, 1).data] : null"
+    until(driver, lambda: driver.execute_script(painted, overlay, 8)[3] == 255)
+    assert driver.execute_script(painted, overlay, 2)[3] == 0
+    tick = lambda kind, name: next(
+        one for one in by(driver, f"image-{kind}") if one.get_attribute(f"data-{kind}") == name
+    ).click()
+    tick("label", "road")
+    until(driver, lambda: driver.execute_script(painted, overlay, 8)[3] == 0)
+    by(driver, "image-score")[0].send_keys(Keys.END)
+    until(driver, lambda: drawn() == ("0", "1"))
+    by(driver, "image-score")[0].send_keys(Keys.HOME)
+    tick("label", "dog")
+    until(driver, lambda: drawn() == ("1", "1"))
+    tick("layer", f"found {SCRIPT}")
+    until(driver, lambda: drawn()[0] == "0" and driver.execute_script(painted, overlay, 8) is None)
+    assert "off=" in driver.current_url and driver.title.startswith("./pixels")
+    driver = page(driver.current_url[driver.current_url.index("#") :])  # the address says what is off
+    until(
+        driver,
+        lambda: (
+            by(driver, "image-overlay") and by(driver, "image-overlay")[0].get_attribute("data-boxes") == "0"
+        ),
+    )
 
 
 def test_runs_stand_side_by_side_at_one_step_and_are_compared(page, service, gallery):

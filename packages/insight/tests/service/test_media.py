@@ -32,6 +32,14 @@ def recorded(number: int, tag: str, message: bytes, step: int) -> bytes:
     return framed(event(step, 1.7e9 + step, field(5, field(1, field(1, tag) + field(number, message)))))
 
 
+BOXES = '{"boxes": [[1, 2, 3, 4], [null, 0, 0, 0]], "labels": ["<script>"], "scores": [0.5]}'
+
+
+def layered(boxes: str, more: bytes = b"") -> bytes:
+    """An image with a layer."""
+    return image_message(png(4, 4), 4, 4) + field(100, field(1, "found") + field(2, boxes) + more)
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     base = tmp_path_factory.mktemp("media") / "runs"
@@ -41,6 +49,9 @@ def service(tmp_path_factory):
     bad = [
         recorded(4, "huge", huge, 0), recorded(4, "script", image_message(b"<script>1</script>"), 0),
         recorded(8, "short", b"\x08\x05\x1a\x04\0\0\0\0", 0), recorded(9, "nothing", b"\x0a\x02\x09\x00", 0),
+        recorded(4, "layers", layered('{"boxes": [[0, 0, 1, 1e999]]}'), 0),
+        recorded(4, "over", image_message(png(4, 4), 4, 4), 0),
+        recorded(4, "over", layered(BOXES, field(3, png(4, 4)) + field(4, '{"2": "<b>"}')), 1),
         recorded(8, "nan", b"\x08\x02\x08\x02\x10\x0b" + field(3, odd), 0),
     ]  # fmt: skip
     write(base / "bad", bad)
@@ -125,6 +136,20 @@ def test_tensors(service):
     assert odd["rows"] == [["NaN", "NaN"], ["NaN", "Infinity"]] and odd["statistics"]["max"] is None
 
 
+def test_boxes_and_masks_over_images(service):
+    asked = "/api/v1/runs/bad/image"
+    assert service.get("/api/v1/runs/bad/media?kind=image&tag=over")["layers"] is True
+    assert service.get("/api/v1/runs/run1/media?kind=image&tag=batch")["layers"] is False
+    found = service.get(f"{asked}/layers?tag=over")
+    box = {"x": 1.0, "y": 2.0, "width": 2.0, "height": 2.0, "label": "<script>", "score": 0.5}
+    layer = {"name": "found", "boxes": [box], "left_out": 1, "mask": True, "classes": {"2": "<b>"}}
+    assert (found["step"], found["layers"]) == (1, [layer])
+    assert service.get(f"{asked}/layers?tag=over&step=0")["layers"] == []
+    kind, data, sniffed = fetch(service, f"{asked}/mask?tag=over&step=1")
+    assert (kind, data, sniffed) == ("image/png", png(4, 4), "nosniff")
+    assert fetch(service, f"{asked}?tag=over&step=1")[1] == png(4, 4)
+
+
 def test_texts_and_sounds(service):
     found = service.get("/api/v1/runs/board/texts?tag=note&limit=2")
     assert (found["count"], found["first"]) == (30, 28)
@@ -143,6 +168,10 @@ def test_texts_and_sounds(service):
         ("run1/media?tag=batch&kind=x", 400, "'kind' must be one of image, audio, got 'x'"),
         ("bad/image?tag=huge", 422, "claims 100000 x 100000 pixels"),
         ("bad/image?tag=script", 422, "neither PNG, JPEG nor GIF"),
+        ("bad/image/layers?tag=layers", 422, "a layer cannot be read"),
+        ("bad/image/mask?tag=over&layer=1", 404, "there is no mask 1"),
+        ("bad/image/mask?tag=over&step=0", 404, "there is no mask 0"),
+        ("bad/image/layers?tag=none", 404, "has no image 'none'"),
         ("bad/tensor?tag=short", 422, "has 1 values, expected 5"),
         ("bad/histograms?tag=nothing", 422, "longer than its message"),
         ("run1/tensor?tag=logits&dims=9,9", 400, "index 9 of 'dims' is outside of a dimension of 4"),

@@ -5,6 +5,16 @@ export interface Media {
   steps: number[];
   times: number[];
   sizes: [number, number][];
+  layers?: boolean; // whether there are boxes or masks over images; missing in a report
+}
+
+// Boxes, in pixels from the upper left corner, and the mask over an image; `left_out`: boxes that are not told.
+export interface Layer {
+  name: string;
+  boxes: { x: number; y: number; width: number; height: number; label: string; score: number | null }[];
+  left_out: number;
+  mask: boolean;
+  classes: Record<string, string>;
 }
 
 export interface Distributions {
@@ -44,6 +54,8 @@ export interface Texts {
 
 export const media = (run: string, kind: "image" | "audio", tag: string) => get<Media>(`${of(run)}/media`, { kind, tag });
 export const fileOf = (run: string, kind: "image" | "audio", tag: string, step: number, sample: number) => address(`${of(run)}/${kind}`, { tag, step, sample }).href;
+export const layersOf = async (run: string, tag: string, step: number) => (await get<{ layers: Layer[] }>(`${of(run)}/image/layers`, { tag, step })).layers;
+export const maskOf = (run: string, tag: string, step: number, layer: number) => address(`${of(run)}/image/mask`, { tag, step, layer }).href;
 // `begin`: place of the first of consecutive steps, -1 for steps spread over all.
 export const distributions = (run: string, tag: string, tensor: boolean, begin: number) => get<Distributions>(`${of(run)}/histograms`, { tag, tensor: String(tensor), begin });
 export const tensor = (run: string, tag: string, step: number | undefined, dims: string) => get<TensorSlice>(`${of(run)}/tensor`, { tag, dims, ...(step === undefined ? {} : { step }) });

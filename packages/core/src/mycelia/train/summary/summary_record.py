@@ -22,6 +22,7 @@ from mycelia.nn.cell import Cell
 from mycelia.train.summary import tensorboard as tensorboard_messages
 from mycelia.train.summary import values
 from mycelia.train.summary.alive import AliveFile
+from mycelia.train.summary.annotations import annotated
 from mycelia.train.summary.artifacts import Artifacts
 from mycelia.train.summary.events import EventFile, begin_event_file, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
@@ -189,15 +190,22 @@ class SummaryRecord:
             np.copyto(room, array)
         self._taken[key] = room, str(tensor.dtype)
 
-    def add_value(self, plugin: str, name: str, value) -> None:
+    def add_value(self, plugin: str, name: str, value, *, boxes=None, masks=None) -> None:
         """Keep a value for the next `record`.
 
         `plugin`: "scalar", "image", "tensor" or "histogram" with a Tensor, "graph" with the bytes of a graph
-        pb, a lineage kind or "landscape" with a message.  Errors: ValueError for another plugin, an empty
-        name or a Tensor of another form; TypeError when it is no Tensor.
+        pb, a lineage kind or "landscape" with a message. `boxes`, over one image [1, C, H, W]: by the name of
+        a layer an array [n, 4] of x0, y0, x1, y1 in pixels, or ``{"boxes": array, "labels": n texts,
+        "scores": n numbers}``; `masks`: an array [H, W] of classes, 0 (nothing) to 255, or ``{"mask": array,
+        "labels": {class: text}}``. Mycelia Insight shows them, other readers the image alone.
+
+        Errors: ValueError for another plugin, an empty name or a Tensor of another form, boxes and masks that
+        do not fit; TypeError when it is no Tensor.
         """
+        if plugin != "image" and not (boxes is None and masks is None):
+            raise errors.value_error("SummaryRecord.add_value", f"a {plugin} has no boxes and masks")
         if plugin in _VALUES:
-            self._add(plugin, name, value)
+            self._add(plugin, name, value, boxes, masks)
         elif plugin in _OTHERS:
             data = value if isinstance(value, bytes) else value.SerializeToString()
             if isinstance(value, Message):
@@ -208,7 +216,7 @@ class SummaryRecord:
                 plugin, [*_VALUES, *_OTHERS], subject="SummaryRecord.add_value", what="plugin"
             )
 
-    def _add(self, plugin: str, name: str, value: Tensor) -> None:
+    def _add(self, plugin: str, name: str, value: Tensor, boxes=None, masks=None) -> None:
         if not name or not isinstance(name, str):
             raise errors.value_error("SummaryRecord.add_value", f"name must be a text, but got {name!r}")
         _check_form(plugin, value)
@@ -219,6 +227,8 @@ class SummaryRecord:
             self._pool[plugin].append((name, array.copy(), str(value.dtype)))
         # Messages of the others are short, and made at once: the value may change before it is recorded.
         elif (message := _message(name, plugin, array.item() if plugin == "scalar" else array)) is not None:
+            if not (boxes is None and masks is None):
+                message = annotated(message, name, value.shape, boxes, masks)
             self._pool[plugin].append((name, message, ""))
 
     def record(self, step: int, train_network=None, plugin_filter=None) -> bool:

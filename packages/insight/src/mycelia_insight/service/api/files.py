@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mycelia_insight.records import images, sounds
+from mycelia_insight.records import images, layers, sounds
 from mycelia_insight.records.reading import at_step, entries, message
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
+from mycelia_insight.runs.run import Entry, Run
 from mycelia_insight.service.api.common import RUN, STEP, TAG, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
@@ -26,7 +29,9 @@ def add(table: Table, library: Library) -> None:
         TAG,
     )
     def media(_request: Request, run: str, kind: str, tag: str) -> dict:
-        """Steps of images or sounds, times, sizes if messages say so, and how many a batch has."""
+        """Steps of images or sounds, times, sizes if messages say so, how many a batch has, and whether the
+        first or the last has boxes or masks over it (`layers`).
+        """
         if kind not in _KINDS:
             raise RequestError(400, f"'kind' must be one of {', '.join(_KINDS)}, got {kind[:80]!r}")
         of_run = run_of(library, run)
@@ -40,6 +45,7 @@ def add(table: Table, library: Library) -> None:
             "run": run,
             "tag": tag,
             "samples": count,
+            "layers": kind == "image" and any(_has_layers(of_run, entry) for entry in (found[0], found[-1])),
             "steps": [entry.step for entry in found],
             "times": [entry.time for entry in found],
             "sizes": [[entry.width, entry.height] for entry in found],
@@ -56,6 +62,47 @@ def add(table: Table, library: Library) -> None:
             raise RequestError(404, str(error)) from None
         return Response(found.data, media_type=found.media_type)
 
+    @table.get("/runs/{run:path}/image/layers", RUN, TAG, STEP)
+    def image_layers(_request: Request, run: str, tag: str, step: int | None) -> dict:
+        """Boxes and masks over an image at a step: of each layer its name, boxes in pixels from the upper
+        left corner, at most 2000, those with the best scores (`left_out`: how many others), whether it has
+        a `mask`, and `classes`, what its numbers mean.
+        """
+        of_run = run_of(library, run)
+        entry = at_step(entries(of_run, Kind.IMAGE, tag), step)
+        return {
+            "run": run,
+            "tag": tag,
+            "step": entry.step,
+            "layers": [
+                {
+                    "name": layer.name,
+                    "boxes": [asdict(box) for box in layer.boxes],
+                    "left_out": layer.left_out,
+                    "mask": bool(layer.mask),
+                    "classes": {str(number): name for number, name in layer.classes.items()},
+                }
+                for layer in layers.layers(message(of_run, entry))
+            ],
+        }
+
+    @table.get(
+        "/runs/{run:path}/image/mask",
+        RUN,
+        TAG,
+        STEP,
+        Parameter("layer", int, "place of the layer, from 0", 0, 0, 1000),
+    )
+    def image_mask(_request: Request, run: str, tag: str, step: int | None, layer: int) -> Response:
+        """The mask of a layer: an image whose pixels are numbers of classes, 0 for none."""
+        of_run = run_of(library, run)
+        entry = at_step(entries(of_run, Kind.IMAGE, tag), step)
+        try:
+            found = layers.mask(message(of_run, entry), layer)
+        except IndexError as error:
+            raise RequestError(404, str(error)) from None
+        return Response(found.data, media_type=found.media_type)
+
     @table.get("/runs/{run:path}/audio", RUN, TAG, STEP, _SAMPLE)
     def audio(_request: Request, run: str, tag: str, step: int | None, sample: int) -> Response:
         """A sound at a step, a WAVE file."""
@@ -66,6 +113,13 @@ def add(table: Table, library: Library) -> None:
         except IndexError as error:
             raise RequestError(404, str(error)) from None
         return Response(found, media_type=sounds.MEDIA_TYPE)
+
+
+def _has_layers(run: Run, entry: Entry) -> bool:
+    try:
+        return bool(layers.layers(message(run, entry)))
+    except ValueError:
+        return False
 
 
 def _sound(data: bytes, _dialect: object) -> tuple[bytes, int]:
