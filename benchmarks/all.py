@@ -22,6 +22,7 @@ BENCHES = (
     "half",
     "eager",
     "data",
+    "parallel",
     "serving",
     "files",
     "footprint",

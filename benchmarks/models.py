@@ -206,14 +206,15 @@ NAMES = {  # of parameters, as torch calls them
 }  # fmt: skip
 
 
-def training_step(name, x, y, compiled=True):
-    """A function without arguments that does one step, and the network."""
+def training_step(name, x, y, compiled=True, parallel=False):
+    """A function without arguments that does one step; `parallel`: with the processes that have joined."""
     make, optimizer = TRAINING[name]
     net = make()
     net.set_train()
     parameters = net.trainable_params()
     update = nn.Momentum(parameters, 0.01, 0.9) if optimizer == "momentum" else nn.Adam(parameters, 1e-4)
     loss = nn.CrossEntropyLoss()
+    reducer = nn.DistributedGradReducer(update.parameters, True) if parallel else None
 
     def forward(x, y):
         return loss(net(x), y)
@@ -223,7 +224,7 @@ def training_step(name, x, y, compiled=True):
 
     def step(x, y):
         value, gradients = gradient(x, y)
-        update(gradients)
+        update(reducer(gradients) if parallel else gradients)
         return value
 
     run = ms.jit(step) if compiled else step

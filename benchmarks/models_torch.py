@@ -200,11 +200,12 @@ INFERENCE = {
 NETWORKS = {"SqueezeNet 224": SqueezeNet, **INFERENCE}
 
 
-def training_step(name, x, y, compiled=False):
-    """A function without arguments that does one step."""
+def training_step(name, x, y, compiled=False, parallel=False):
+    """A function without arguments that does one step; `parallel`: with the processes that have joined."""
     make, optimizer = TRAINING[name]
     torch.manual_seed(0)
     net = make().train()
+    net = nn.parallel.DistributedDataParallel(net) if parallel else net
     if optimizer == "momentum":
         update = torch.optim.SGD(net.parameters(), 0.01, 0.9)
     else:

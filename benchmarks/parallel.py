@@ -1,0 +1,134 @@
+"""Collectives and steps of data-parallel training between processes of one machine, beside torch with gloo.
+
+Sides take turns, each as a job of its own with one thread a process. Times are of all ranks together: CPU
+seconds are summed, wall time is the median on rank 0. Behind `rank SIDE CASE` this script is one process of a
+job, and prints both. The python of MYCELIA_BENCH_TORCH has torch and NumPy; without it there is no peer.
+"""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+import peers
+
+SIZES = {"4 KB": 1 << 10, "64 KB": 1 << 14, "25 MB": 25 << 18}  # elements of float32
+STEPS = {"LeNet b32": 100, "BERT-mini b8 t128": 8, "ResNet-18 224 b4": 6}
+RANKS = (2, 4)
+SIDES = ("mycelia", "sockets", "gloo")
+NOTE = (
+    "One thread a process, {} cores. Wall time of an all_reduce or a step on rank 0 (median), and CPU time "
+    "of all ranks together; medians of {} rounds by turns. sockets: Mycelia without shared memory; gloo: of "
+    "torch, steps by DistributedDataParallel. Ratios round by round; bars: wall time of all_reduce <= 1.0, "
+    "CPU time of steps <= 0.7. Load before: {:.1f}."
+)
+
+
+def all_reduce_of(side: str, count: int):
+    """What reduces `count` numbers."""
+    import numpy as np
+
+    values = np.random.default_rng(0).standard_normal(count, np.float32)
+    if side == "gloo":
+        import torch
+        from torch import distributed
+
+        given = torch.from_numpy(values)
+        return lambda: distributed.all_reduce(given)
+    from mycelia.engine.communication import world
+
+    communicator = world.group("bench", world.WORLDS[0])
+    return lambda: communicator.all_reduce(values)
+
+
+def step_of(side: str, case: str):
+    """What trains a network one step on a batch as large as that of one process."""
+    from models_data import training_batch
+
+    if side == "gloo":
+        from models_torch import training_step
+    else:
+        from models import training_step
+    return training_step(case, *training_batch(case), parallel=True)
+
+
+def rank(side: str, case: str) -> None:
+    """One process of a job."""
+    if side == "gloo":
+        import torch
+
+        torch.set_num_threads(1)
+        torch.distributed.init_process_group("gloo")
+    else:
+        import mycelia as ms
+
+        ms.communication.init()
+    size = SIZES.get(case)
+    call = step_of(side, case) if size is None else all_reduce_of(side, size)
+    count = STEPS[case] if size is None else 40 if size > 1 << 20 else 400
+    for _ in range(3):
+        call()
+    walls, cpu = [], time.process_time()
+    for _ in range(count):
+        start = time.perf_counter()
+        call()
+        walls.append(time.perf_counter() - start)
+    cpu = time.process_time() - cpu
+    if side == "gloo":  # its threads end badly where another process has gone
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
+    print("measured", json.dumps({"wall": statistics.median(walls), "cpu": cpu / count}), flush=True)
+
+
+def job(side: str, case: str, ranks: int) -> dict[str, float]:
+    """Wall time on rank 0 and CPU time of all, in seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    python = os.environ["MYCELIA_BENCH_TORCH"] if side == "gloo" else sys.executable
+    environment = {
+        **os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks),
+        "MYCELIA_THREADS": "1", "OMP_NUM_THREADS": "1", "MYCELIA_JOB_TOKEN": str(port),
+        "MYCELIA_SHARED_MEMORY": str(int(side == "mycelia")),
+    }  # fmt: skip
+    processes = [
+        subprocess.Popen(
+            [python, __file__, "rank", side, case], env={**environment, "RANK": str(i), "LOCAL_RANK": str(i)},
+            stdout=subprocess.PIPE, text=True,
+        )
+        for i in range(ranks)
+    ]  # fmt: skip
+    told = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        sys.exit(f"{side}, {case}: a rank has failed")
+    found = [json.loads(text.rpartition("measured ")[2].splitlines()[0]) for text in told]
+    return {"wall": found[0]["wall"], "cpu": sum(one["cpu"] for one in found)}
+
+
+def main() -> None:
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    rounds = int(peers.option("--rounds", "3"))
+    sides = [side for side in SIDES if side != "gloo" or "MYCELIA_BENCH_TORCH" in os.environ]
+    rows = []
+    for case in (*SIZES, *STEPS):
+        if peers.option("--case") not in case:
+            continue
+        for ranks in RANKS[: 1 if case in STEPS else None]:
+            found = [{side: job(side, case, ranks) for side in sides} for _ in range(rounds)]
+            for what in ("wall", "cpu"):
+                times = [statistics.median(one[side][what] for one in found) for side in sides]
+                cells = [f"{t * 1e3:.4g} ms" for t in times]
+                ratio = "-"
+                if "gloo" in sides:
+                    ratios = [one["mycelia"][what] / one["gloo"][what] for one in found]
+                    ratio = f"{statistics.median(ratios):.3f}"
+                rows.append([case, str(ranks), what, *cells, ratio])
+    head = ["case", "ranks", "time", *("Mycelia" if side == "mycelia" else side for side in sides), "to gloo"]
+    write = "--no-write" not in sys.argv and not peers.option("--case")
+    peers.report("Processes of one machine", rows, NOTE.format(cores, rounds, load), head, write)
+
+
+if __name__ == "__main__":
+    rank(*sys.argv[2:4]) if sys.argv[1:2] == ["rank"] else main()
