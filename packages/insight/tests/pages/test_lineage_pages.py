@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from selenium.webdriver import ActionChains, Keys
@@ -154,6 +156,55 @@ def test_a_target_shows_what_tells_of_it(page, runs):
     until(driver, lambda: by(driver, "lineage-front"))
     assert by(driver, "lineage-front")[0].text == "No run is better in both than: ./lin0"
     assert len(driver.find_elements(By.CSS_SELECTOR, "[data-testid=lineage-scatter] circle.other")) == 5
+
+
+def test_a_target_over_parameters_by_slices_and_contours(page, gallery, service):
+    # Runs at the corners and in the middle of a square of logarithmic rates and sizes; two lack something.
+    places = [(1e-4, 0), (1e-2, 0), (1e-4, 2), (1e-2, 2), (1e-3, 1), (1e-3, 1)]
+    for i, (rate, size) in enumerate(places):
+        lineage_run(gallery / f"plot{i}", rate, 0.1 * i + 0.1, ("Adam", "SGD")[i % 2], 0.5, size=size)
+    lineage_run(gallery / "plot6", 1e-3, math.nan, "Adam", 0.5, size=1)
+    lineage_run(gallery / "plot7", 1e-3, 0.3, "Adam", 0.5)
+    until(None, lambda: len(service.get("/api/v1/lineages?query=run+contains+'plot'")["rows"]) == 8)
+    columns = json.dumps(["optimizer", "learning_rate", "epoch", "user_defined/size"])
+    address = "#/model-traceback?query=run+contains+'plot'&target=loss&log=%5B%22learning_rate%22%5D&columns="
+    driver = opened(page, address + quote(columns))
+    attributes = lambda one, *names: tuple(one.get_attribute(f"data-{name}") for name in names)
+    until(driver, lambda: by(driver, "slice"))
+    slices = {attributes(one, "column", "points", "scale") for one in by(driver, "slice")}
+    assert slices == {
+        ("optimizer", "7", "category"), ("learning_rate", "7", "log"), ("user_defined/size", "6", "linear")
+    }  # fmt: skip  # epoch does not vary
+    assert "1 run without a value" in by(driver, "slice")[0].text
+    by(driver, "plot-contour")[0].click()
+    until(driver, lambda: by(driver, "contour"))
+    (plot,) = by(driver, "contour")
+    # The middle, where two runs are one, and the corners: four triangles; 1e-3 is half-way on the axis.
+    assert attributes(plot, "x", "y", "triangles", "points") == (
+        "learning_rate",
+        "user_defined/size",
+        "4",
+        "6",
+    )
+    assert plot.get_attribute("data-scale") == "log linear linear"
+    dots = plot.find_elements(By.TAG_NAME, "circle")
+    across = sorted({round(float(one.get_attribute("cx"))) for one in dots})
+    assert across == [60, 260, 460] and "2 runs without a value" in plot.text
+    painted = [one.get_attribute("d") for one in plot.find_elements(By.CSS_SELECTOR, ".band")]
+    assert len(painted) == 10 and all(d.startswith("M") for d in painted)  # from the least to the greatest
+    # On a linear axis 1e-3 is no longer in the middle; nothing lies between categories.
+    (box,) = [one for one in by(driver, "lineage-log") if one.get_attribute("data-column") == "learning_rate"]
+    driver.execute_script("arguments[0].click()", box)
+    until(driver, lambda: by(driver, "contour")[0].get_attribute("data-scale") == "linear linear linear")
+    Select(by(driver, "contourx")[0]).select_by_value("optimizer")
+    until(driver, lambda: "nothing lies between categories" in by(driver, "contour-why")[0].text)
+    assert by(driver, "contour")[0].get_attribute("data-triangles") == "0"
+    # Runs on one line have no bands; one run has nothing that varies.
+    one_line = "#/model-traceback?query=run+==+'plot0'+or+run+==+'plot3'&target=loss&plot=contour&columns="
+    driver = opened(page, one_line + quote(columns))
+    until(driver, lambda: any("all runs lie on one line" in one.text for one in by(driver, "contour-why")))
+    driver = opened(page, one_line.replace("+or+run+==+'plot3'", "") + quote(columns))
+    until(driver, lambda: by(driver, "plots-none"))
 
 
 def test_files_of_runs_are_a_graph(page, gallery, service, runs):
