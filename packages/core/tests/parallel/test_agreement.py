@@ -53,10 +53,12 @@ def told(run, ranks, function, **options):
         (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x, "max"), ["all_reduce(sum", "all_reduce(max"]),
         (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x[:3]), ["float32 [4]", "float32 [3]"]),
         (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x.astype(ms.int32)), ["float32 [4]", "int32 [4]"]),
+        (lambda x: c.all_reduce(x), lambda x: c.all_reduce(x.astype(ms.bfloat16)),
+         ["float32 [4]", "bfloat16 [4]"]),
         (lambda x: cf.broadcast(x, 0), lambda x: cf.broadcast(x, 1), ["from rank 0", "from rank 1"]),
         (lambda x: (c.barrier(), c.all_reduce(x)), lambda x: (c.all_reduce(x), c.barrier()), ["barrier()"]),
     ],
-    ids=["op", "reduction", "shape", "dtype", "root", "order"],
+    ids=["op", "reduction", "shape", "dtype", "bfloat16", "root", "order"],
 )  # fmt: skip
 def test_ranks_that_call_something_else_are_named_with_both_calls(run, one, other, named):
     met = threading.Barrier(2)
@@ -144,6 +146,35 @@ def test_a_message_of_another_shape_than_was_started_is_refused(run):
             cf.irecv(ms.ops.zeros((3,), ms.float32), 0)[1].wait()
 
     run(2, work)
+
+
+@ENGINES
+@pytest.mark.parametrize("rows", [2, 40_000], ids=["short", "long"])
+def test_bfloat16_is_moved_as_such_and_added_in_float32(run, rows):
+    def given(rank):
+        return ms.Tensor((np.arange(rows * 2).reshape(rows, 2) % 100 + 1) * (1 + rank / 128), ms.bfloat16)
+
+    def work(rank):
+        x, n = given(rank), 3
+        found = [c.all_reduce(x), c.all_reduce(x, "avg"), c.all_reduce(x, "max"), c.reduce(x, 1)]
+        found += [c.all_gather(x), c.gather_to(x, root=1, size=n), cf.broadcast(x, 2)]
+        found += [c.reduce_scatter(ms.ops.cat([x] * n)), c.all_to_all(ms.ops.cat([x] * n), 0, 0)]
+        got, handle = cf.irecv(x, (rank + 1) % n)
+        cf.send(x, (rank - 1) % n)
+        handle.wait()
+        assert all(a.dtype is ms.bfloat16 for a in (*found, got))
+        return [a.astype(ms.float32).asnumpy() for a in (*found, got)]
+
+    all_given = [given(rank).astype(ms.float32).asnumpy() for rank in range(3)]
+    total = sum(all_given[1:], all_given[0])
+    rounded = [ms.Tensor(a, ms.bfloat16).astype(ms.float32).asnumpy() for a in (total, total / np.float32(3))]
+    joined = np.concatenate(all_given)
+    for rank, found in enumerate(run(3, work)):
+        expected = [*rounded, np.max(all_given, 0), rounded[0], joined, joined, all_given[2], rounded[0]]
+        expected += [joined, all_given[(rank + 1) % 3]]
+        for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+            if rank == 1 or place not in (3, 5):  # which only rank 1 gets
+                np.testing.assert_array_equal(one, other, err_msg=str(place))
 
 
 @ENGINES

@@ -21,6 +21,8 @@ init()
 rank = get_rank()
 assert ms.parallel.comm.world.current().communicator.engine == "mpi" and get_local_rank() == rank
 large = comm_func.all_reduce(ms.Tensor(np.full(100_000, rank + 1.0, np.float32)))[0]
+half = comm_func.all_reduce(ms.Tensor(np.full(50_000, rank + 1.0), ms.bfloat16))[0]
+assert half.dtype is ms.bfloat16 and half[-1].item() == 3
 sent = comm_func.recv(ms.Tensor([0.0]), 0) if rank else comm_func.send(ms.Tensor([7.0]), 1)
 try:
     comm_func.all_reduce(ms.Tensor([1.0])) if rank else comm_func.barrier()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.communication import world
@@ -125,10 +127,13 @@ def start_receive(owner: str, target, source, group: str, tag: int):
     place = peer(owner, target, source, group)
     communicator = world.group(owner, group)
     pending = communicator.start_receive(place, tag)
-    sent_as = (dtypes.float32 if target.dtype is dtypes.bfloat16 else target.dtype).np
+    is_half = target.dtype is dtypes.bfloat16
+    sent_as = dtypes.BFLOAT16_BITS if is_half else target.dtype.np
 
     def finish() -> None:
         found = collectives.fitting(communicator, place, pending.wait(), sent_as, target.shape)
+        if is_half:
+            found = dtypes.from_bfloat16_bits(found.view(np.uint16))
         target.assign_value(ops.cast(Tensor(found), target.dtype))
 
     return finish

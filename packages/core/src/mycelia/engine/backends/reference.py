@@ -22,7 +22,8 @@ class ReferenceBackend(Backend):
 def evaluate(
     definition, values: list, attrs: dict, out_types: tuple[TensorType, ...], kernel: Callable | None = None
 ) -> tuple[np.ndarray, ...]:
-    """Results of the body, or of a backend's `kernel`, in the inferred dtypes (float32 for bfloat16).
+    """Results of the body, or of a backend's `kernel`, in the inferred dtypes (float32 for bfloat16, or its
+    bits where the body moves these).
 
     Raises RuntimeError when their number or shapes are not the inferred ones.
     """
@@ -42,7 +43,7 @@ def as_inferred(result, out_types: tuple[TensorType, ...], what: str) -> tuple[n
     for value, expected in zip(result, out_types):
         array = np.asarray(value)
         want = np.dtype(np.float32) if expected.dtype is dtypes.bfloat16 else expected.dtype.np
-        if array.dtype != want:
+        if array.dtype != want and array.dtype != dtypes.BFLOAT16_BITS:
             with np.errstate(all="ignore"):
                 array = array.astype(want)
         fits = array.ndim == len(expected.shape) and all(
@@ -97,19 +98,27 @@ def launch_function(
 def reference_function(
     definition, attrs: dict, in_types: tuple, out_types: tuple, counts: tuple, kernel: Callable | None = None
 ):
-    """The body or a backend's `kernel` as the native core calls it: flat arrays, bfloat16 as uint16 bits."""
+    """The body or a backend's `kernel` as the native core calls it: flat arrays, bfloat16 as uint16 bits.
+
+    Bodies compute with float32 for bfloat16; those `on_host` move data: they get its bits, as BFLOAT16_BITS.
+    """
     halves = [isinstance(t, TensorType) and t.dtype is dtypes.bfloat16 for t in in_types]
+    of_half = _as_bits if definition.on_host else dtypes.from_bfloat16_bits
     any_half = any(halves) or any(t.dtype is dtypes.bfloat16 for t in out_types)
 
     def run(*arrays):
         values = arrays
         if any_half:
-            values = [dtypes.from_bfloat16_bits(a) if h else a for a, h in zip(arrays, halves)]
+            values = [of_half(a) if h else a for a, h in zip(arrays, halves)]
         grouped = definition.group(tuple(values), counts)
         results = evaluate(definition, grouped, attrs, out_types, kernel)
         return tuple(owned(r, t.dtype, arrays) for r, t in zip(results, out_types, strict=True))
 
     return run
+
+
+def _as_bits(array: np.ndarray) -> np.ndarray:
+    return array.view(dtypes.BFLOAT16_BITS)
 
 
 def compiled_function(backend: Backend, graph: Graph) -> Callable[..., tuple[_C.Tensor, ...]]:
@@ -136,7 +145,9 @@ def compiled_function(backend: Backend, graph: Graph) -> Callable[..., tuple[_C.
 
 def owned(result: np.ndarray, dtype: dtypes.DType, inputs: tuple) -> np.ndarray:
     """The bits of `result` in memory of its own, which becomes a tensor's: it is none of the `inputs`'."""
-    if dtype is dtypes.bfloat16:
+    if result.dtype == dtypes.BFLOAT16_BITS:
+        result = result.view(np.uint16)
+    elif dtype is dtypes.bfloat16:
         result = dtypes.to_bfloat16_bits(result)
     if result.base is not None or not result.flags.c_contiguous or any(result is a for a in inputs):
         result = np.array(result, order="C")

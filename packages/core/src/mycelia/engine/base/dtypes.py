@@ -375,6 +375,10 @@ def to_bfloat16_bits(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.uint16(0x7FC0), rounded).reshape(np.shape(values))
 
 
+#: Of arrays of bfloat16's bits, where these are moved and not computed with.
+BFLOAT16_BITS = np.dtype([("bfloat16", "<u2")])
+
+
 def from_bfloat16_bits(bits: np.ndarray) -> np.ndarray:
     """uint16 bits of bfloat16 as float32 values."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(bits.shape)

@@ -15,10 +15,13 @@ from mycelia.engine.communication.messages import (
     Transport,
     as_bytes,
     from_bytes,
+    from_wire,
+    wire_name,
 )
-from mycelia.engine.communication.reductions import REDUCTIONS, combine
+from mycelia.engine.communication.reductions import REDUCTIONS, combine, name_of
 
 __all__ = [
     "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
     "as_bytes", "combine", "from_bytes", "from_environment",
+    "from_wire", "name_of", "wire_name",
 ]  # fmt: skip

@@ -29,8 +29,8 @@ class Communicator(ABC):
     Every member calls the same collectives in the same order with the same dtype, and with the same shape
     where nothing else is said. Engines find out where that does not hold, and where a member is missing:
     RuntimeError names the rank, what it did and what the others did; no call waits for ever.
-    Arrays are C-contiguous; results are new arrays that the caller owns. Ranks in arguments are those in the
-    group.
+    Arrays are C-contiguous, those of bfloat16 of the dtype `dtypes.BFLOAT16_BITS`; results are new arrays
+    that the caller owns. Ranks in arguments are those in the group.
 
     `name`: of the group; `rank`: of this process in it; `ranks`: of the members in the world; `engine`: what
     carries the bytes, `local_rank` and `local_size`: this process among those of its machine.

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import BFLOAT16_BITS
 from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.communicator import Communicator, Pending
 from mycelia.engine.communication.shared import Placed, Shelf
@@ -98,12 +99,22 @@ class Transport(ABC):
 
 
 def _described(array: np.ndarray) -> str:
-    return f"{array.dtype} {list(array.shape)}"
+    return f"{reductions.name_of(array.dtype)} {list(array.shape)}"
 
 
 def _owned(array: np.ndarray, is_own: bool) -> np.ndarray:
     """Memory that nobody else changes: a message is such, what is read in a member's memory is not."""
     return array.copy() if is_own or not array.flags.writeable else array
+
+
+def wire_name(dtype: np.dtype) -> str:
+    """A dtype as messages name it, with the order of its bytes."""
+    return "bfloat16" if dtype == BFLOAT16_BITS else dtype.str
+
+
+def from_wire(name: str) -> np.dtype:
+    """What `wire_name` was given."""
+    return BFLOAT16_BITS if name == "bfloat16" else np.dtype(name)
 
 
 def as_bytes(value: Any) -> np.ndarray:
@@ -306,15 +317,16 @@ class MessageCommunicator(Communicator):
         self._require_parts("reduce_scatter", parts)
         reductions.check("reduce_scatter", reduction, parts[0].dtype)
         sizes = ", ".join(str(list(part.shape)) for part in parts)
-        what = f"reduce_scatter({reduction}, {parts[0].dtype} {sizes})"
+        what = f"reduce_scatter({reduction}, {reductions.name_of(parts[0].dtype)} {sizes})"
         return reductions.combine(self._exchange(what, parts), reduction)
 
     def all_gather(self, array: np.ndarray, uneven: bool = False) -> list[np.ndarray]:
-        what = f"all_gather({array.dtype if uneven else _described(array)})"
+        what = f"all_gather({reductions.name_of(array.dtype) if uneven else _described(array)})"
         return self._with_own(self._exchange(what, [array] * self.size))
 
     def gather(self, array: np.ndarray, root: int, uneven: bool = False) -> list[np.ndarray] | None:
-        what = f"gather({array.dtype if uneven else _described(array)}, to rank {self.ranks[root]})"
+        kind = reductions.name_of(array.dtype) if uneven else _described(array)
+        what = f"gather({kind}, to rank {self.ranks[root]})"
         parts = self._exchange(what, [array if i in (root, self.rank) else None for i in range(self.size)])
         return self._with_own(parts) if self.rank == root else None
 
@@ -333,7 +345,7 @@ class MessageCommunicator(Communicator):
 
     def all_to_all(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         self._require_parts("all_to_all", parts)
-        return self._with_own(self._exchange(f"all_to_all({parts[0].dtype})", parts))
+        return self._with_own(self._exchange(f"all_to_all({reductions.name_of(parts[0].dtype)})", parts))
 
     def barrier(self) -> None:
         self._exchange("barrier()", [None] * self.size)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mycelia.engine.base.dtypes import BFLOAT16_BITS, from_bfloat16_bits, to_bfloat16_bits
+
 _STEP = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 REDUCTIONS = tuple(_STEP)
 
@@ -16,16 +18,28 @@ def check(owner: str, reduction: str, dtype: np.dtype) -> None:
     """Errors: ValueError for an unknown reduction, TypeError for an average of numbers that are no floats."""
     if reduction not in _STEP:
         raise ValueError(f"{owner}: the reduction must be one of {list(REDUCTIONS)}, but got {reduction!r}")
-    if reduction == "avg" and dtype.kind not in "fc":
-        raise TypeError(f"{owner}: an average needs floating numbers, but the dtype is {dtype}")
+    if reduction == "avg" and dtype.kind not in "fc" and dtype != BFLOAT16_BITS:
+        raise TypeError(f"{owner}: an average needs floating numbers, but the dtype is {name_of(dtype)}")
+
+
+def name_of(dtype: np.dtype) -> str:
+    """A dtype in words, which are the same on all machines."""
+    return "bfloat16" if dtype == BFLOAT16_BITS else str(dtype)
 
 
 def combine(parts: Sequence[np.ndarray], reduction: str, out: np.ndarray | None = None) -> np.ndarray:
-    """``parts[0] op parts[1] op ...``, in `out` or a new array; float16 is computed in float32 and rounded
-    once.
+    """``parts[0] op parts[1] op ...``, in `out` or a new array; float16 and bfloat16 (BFLOAT16_BITS) are
+    computed in float32 and rounded once.
 
     Shapes: all the same -> same.
     """
+    if parts[0].dtype == BFLOAT16_BITS:
+        total = combine([from_bfloat16_bits(part.view(np.uint16)) for part in parts], reduction)
+        rounded = to_bfloat16_bits(total).view(BFLOAT16_BITS)
+        if out is None:
+            return rounded
+        out[...] = rounded
+        return out
     step, dtype = _STEP[reduction], parts[0].dtype
     wide = np.dtype(np.float32) if dtype == np.float16 else dtype
     if len(parts) == 1:

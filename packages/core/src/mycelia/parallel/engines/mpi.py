@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import LaunchConfig, Message, Transport
+from mycelia.engine.communication import LaunchConfig, Message, Transport, from_wire, wire_name
 
 _TEXT, _ARRAY = 71, 72  # tags: what a message is, and its elements
 _LONGEST_NAP_S = 2e-4  # between two looks when nothing moves: MPI can only be asked
@@ -54,7 +54,7 @@ class MpiTransport(Transport):
 
     def post(self, peer: int, message: Message) -> None:
         array = message.array
-        described = ("", ()) if array is None else (array.dtype.str, array.shape)
+        described = ("", ()) if array is None else (wire_name(array.dtype), array.shape)
         text = json.dumps([message.group, message.number, message.what, *described]).encode()
         self._sent.append((self._comm.Isend([text, self._mpi.BYTE], peer, _TEXT), text))
         if array is not None and array.nbytes:
@@ -99,7 +99,7 @@ class MpiTransport(Transport):
             if request is None or request.Test():
                 self._coming.pop(peer, None)
                 group, number, what, dtype, shape = described
-                array = None if raw is None else raw.view(np.dtype(dtype)).reshape(shape)
+                array = None if raw is None else raw.view(from_wire(dtype)).reshape(shape)
                 self.deliver(peer, Message(group, number, what, array))
                 moved = True
         return moved
@@ -108,7 +108,7 @@ class MpiTransport(Transport):
         dtype, shape = described[3:]
         if not dtype:
             return described, None, None
-        raw = np.empty(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize, np.uint8)
+        raw = np.empty(int(np.prod(shape, dtype=np.int64)) * from_wire(dtype).itemsize, np.uint8)
         request = self._comm.Irecv([raw, self._mpi.BYTE], peer, _ARRAY) if raw.size else None
         self._coming[peer] = described, raw, request
         return self._coming[peer]

@@ -22,7 +22,15 @@ from collections.abc import Callable
 import numpy as np
 
 from mycelia.engine.base import errors, log
-from mycelia.engine.communication import LaunchConfig, Message, Transport, launch, shared
+from mycelia.engine.communication import (
+    LaunchConfig,
+    Message,
+    Transport,
+    from_wire,
+    launch,
+    shared,
+    wire_name,
+)
 from mycelia.parallel.engines import rendezvous
 
 _HEADER = struct.Struct("<4sIQ")  # magic, bytes of the description, bytes of the array
@@ -77,10 +85,10 @@ class _Peer:
         group, number, what, dtype, shape, *place = self.told
         array: np.ndarray | shared.Placed | None = None
         if place:
-            array = shared.Placed(np.dtype(dtype), tuple(shape), *place)
+            array = shared.Placed(from_wire(dtype), tuple(shape), *place)
         elif dtype:
             raw = self.array if self.payload else np.empty(0, np.uint8)
-            array = raw.view(np.dtype(dtype)).reshape(shape)
+            array = raw.view(from_wire(dtype)).reshape(shape)
         self._start()
         return Message(group, number, what, array)
 
@@ -209,7 +217,7 @@ class SocketTransport(Transport):
         if peer in self.gone:
             return
         array = message.array
-        described = ("", ()) if array is None else (array.dtype.str, array.shape)
+        described = ("", ()) if array is None else (wire_name(array.dtype), array.shape)
         place = array[2:] if isinstance(array, shared.Placed) else ()
         text = json.dumps([message.group, message.number, message.what, *described, *place]).encode()
         size = 0 if array is None or place else array.nbytes

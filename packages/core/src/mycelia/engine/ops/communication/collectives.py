@@ -12,7 +12,7 @@ different collectives, ValueError for a group that does not exist.
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import Communicator, world
+from mycelia.engine.communication import Communicator, name_of, world
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import same
@@ -202,8 +202,9 @@ def scatter_from(x, *, root: "int", size: "int", group: "str" = GROUP):
     found = communicator.scatter(cuts, root)
     if found.shape != (rows, *x.shape[1:]) or found.dtype != x.dtype:
         raise errors.shape_error(
-            "scatter", f"rank {communicator.ranks[root]} gives {found.dtype} {list(found.shape)}, but "
-            f"here parts are {x.dtype} {[rows, *x.shape[1:]]}",
+            "scatter",
+            f"rank {communicator.ranks[root]} gives {name_of(found.dtype)} {list(found.shape)}, but "
+            f"here parts are {name_of(x.dtype)} {[rows, *x.shape[1:]]}",
         )  # fmt: skip
     return found
 
@@ -285,8 +286,9 @@ def fitting(communicator: Communicator, source: int, found: np.ndarray, dtype, s
     """What member `source` has sent. Errors: ShapeError if it is of another shape or dtype."""
     if found.shape != tuple(shape) or found.dtype != dtype:
         raise errors.shape_error(
-            "receive", f"rank {communicator.ranks[source]} has sent {found.dtype} {list(found.shape)}, but "
-            f"{dtype} {list(shape)} was to come",
+            "receive",
+            f"rank {communicator.ranks[source]} has sent {name_of(found.dtype)} {list(found.shape)}, but "
+            f"{name_of(dtype)} {list(shape)} was to come",
         )  # fmt: skip
     return found
 
