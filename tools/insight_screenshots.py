@@ -54,6 +54,7 @@ PAGES = {
     "not-finite": of("./lenet/diverges", "scalar"),
     "distributions": of(ADAM, "histogram"),
     "images": of(ADAM, "image"),
+    "boxes": of("./media", "image", hide=["digits"], size="45"),
     "tensors": of("./media", "tensor"),
     "embeddings": of("./media", "embedding", colour="digit"),
     "texts": of("./media", "text"),

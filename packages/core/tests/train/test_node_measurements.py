@@ -122,6 +122,23 @@ def test_a_training_that_is_finite_says_so(tmp_path):
     assert (found["watched"], found["nodes"]) == (True, {})
 
 
+def test_a_step_in_which_the_machine_did_something_else_does_not_count(monkeypatch):
+    with config.context(mode=ms.GRAPH_MODE):
+        net, x = Net(), ms.Tensor(np.ones((2, 1, 8, 8), np.float32))
+        net(x)
+        graph = graph_of(net)
+    timer = NodeTimes(graph)
+    (timing,) = timer._timings
+    rows = len(timing.program.nodes)
+    taken = iter([10, 1020, 1030])  # nanoseconds so far: the second step took a hundred times as long
+    monkeypatch.setattr(
+        timing, "read", lambda: [(1, spent)] * rows if (spent := next(taken, None)) else [(3, 1030)] * rows
+    )
+    for _ in range(3):
+        timer.step()
+    assert {(calls, spent) for _, calls, spent in timer.stop()} == {(3, 10)}
+
+
 class Born(nn.Cell):
     """A NaN that a logarithm makes, and goes on through a view."""
 

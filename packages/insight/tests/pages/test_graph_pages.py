@@ -147,9 +147,9 @@ def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service
     graph += appended(node("4", "Log", "", "3"), flag)
     slow, add, exp = f"scope {SCRIPT}/{SCRIPT}-op1", "/Add-op2", "/Exp-op3"
     bad = {"step": 7, "nan": 1500, "inf": 0, "-inf": 2}
-    measured = {"version": 1, "steps": 4, "unattributed": 4000, "watched": True, "nodes": {
-        slow: {"calls": 4, "nanoseconds": 12_000_000, **bad, "first": True},
-        add: {"calls": 4, "nanoseconds": 400_000, **bad}, exp: {"in": slow},
+    measured = {"version": 1, "steps": 4, "unattributed": 1000, "watched": True, "nodes": {
+        slow: {"calls": 4, "nanoseconds": 3_000_000, **bad, "first": True},
+        add: {"calls": 4, "nanoseconds": 100_000, **bad}, exp: {"in": slow},
     }}  # fmt: skip
     (gallery / "named").mkdir(exist_ok=True)
     (gallery / "named" / "node_measurements.1.json").write_text(json.dumps(measured))
@@ -163,7 +163,7 @@ def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service
     assert seen[closed] == "3 ms, 97 % of the step" and seen[add] == "100 µs, 3.2 % of the step"
     assert seen[exp] == f"fused, its time is with {slow}" and seen["/Log-op4"] == "not known"
     legend = by(driver, "graph-shades")[0].text
-    assert "100 µs" in legend and "3 ms" in legend and "mean of 4" in legend and "1 µs of a step" in legend
+    assert "100 µs" in legend and "3 ms" in legend and "median of 4" in legend and "1 µs of a step" in legend
     by(driver, "graph-colour")[0].find_element(By.CSS_SELECTOR, "[value=nan]").click()
     until(driver, lambda: "Where it began" in by(driver, "graph-shades")[0].text)
     seen = driver.execute_script(shades)

@@ -132,7 +132,6 @@ class Program:
         self, meter: Callable[[Tensor, bool], Any] | None, gauges: tuple[tuple[DType, Plan], ...],
         begin: int, end: int, passes: bytes, /,
     ) -> None: ...  # fmt: skip
-
     def resized(
         self, numbers: list[int], open: bytes, blocks: bytes, followers: bytes,
         instructions: dict[int, tuple], sources: tuple[Hoisted | None, ...] | None, /,

@@ -80,7 +80,7 @@ export interface Output {
   dtypes: Record<string, number>;
 }
 
-// What a node cost in a mean step, how many nodes in it the compiler fused with others (the node that has the time, of a single one), and what of theirs was not finite.
+// What a node cost in a step, how many nodes in it the compiler fused with others (the node that has the time, of a single one), and what of theirs was not finite.
 export interface Measure {
   nanoseconds: number | null;
   fused: number;

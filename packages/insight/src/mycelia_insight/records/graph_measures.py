@@ -16,12 +16,11 @@ _NEVER = 1 << 53  # a step that never was
 
 
 class Times:
-    """Of a graph's nodes, a mean step; sums over a branch are differences of running sums."""
+    """Of a graph's nodes in a step; sums over a branch are differences of running sums."""
 
     def __init__(self, graph: ScopeGraph, measured: NodeMeasurements) -> None:
         self._graph, self._measured = graph, measured
         self._branches = graph.branches
-        self._steps = max(1, measured.steps)
         names = [graph.leaves[at].name for at in graph.order.tolist()]
         spent = [measured.nanoseconds.get(name) for name in names]
         #: How many nodes of the graph have a time.
@@ -30,12 +29,12 @@ class Times:
         self._known = running(np.array([one is not None for one in spent], np.int64))
         self._fused = running(np.array([name in measured.fused for name in names], np.int64))
 
-    def nanoseconds(self, number: int) -> float | None:
+    def nanoseconds(self, number: int) -> int | None:
         """Of all nodes in a branch; None if none has a time of its own."""
         branch = self._branches[number]
         if self._known[branch.begin] == self._known[branch.end]:
             return None
-        return int(self._spent[branch.end] - self._spent[branch.begin]) / self._steps
+        return int(self._spent[branch.end] - self._spent[branch.begin])
 
     def fused(self, number: int) -> int:
         """How many nodes in a branch the compiler fused with others, which have their time."""

@@ -27,8 +27,8 @@ class NotFinite:
 
 @dataclass(frozen=True, slots=True)
 class NodeMeasurements:
-    """By full names of nodes. nanoseconds: in all of the `steps` that were timed; fused: the node that has
-    the time of one; nonfinite: None if nobody looked; unattributed: nanoseconds that belong to no node.
+    """By full names of nodes. nanoseconds: of a step, the median of `steps` that were timed; fused: the node
+    that has the time of one; nonfinite: None if nobody looked; unattributed: those that belong to no node.
     """
 
     graph: str

@@ -40,7 +40,7 @@ class Measured:
 
     times: Times | None
     steps: int
-    unattributed: float  # nanoseconds of a step
+    unattributed: int  # nanoseconds of a step
     faults: Faults | None
     dump: DumpFaults | None
 
@@ -81,8 +81,8 @@ class Measures:
                 faults = Faults(
                     graph, {known[name]: one for name, one in dump.found.items() if name in known}
                 )
-        steps = timed.steps if timed else 0
-        return Measured(times, steps, timed.unattributed / max(1, steps) if timed else 0.0, faults, dump)
+        steps, unattributed = (timed.steps, timed.unattributed) if timed else (0, 0)
+        return Measured(times, steps, unattributed, faults, dump)
 
     def _of(self, run: Run) -> list[NodeMeasurements]:
         """What the run's files tell, the newest first; those that cannot be read are passed over."""

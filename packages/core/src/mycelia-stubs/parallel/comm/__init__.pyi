@@ -1,17 +1,30 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine.communication.communicator import Communicator as Communicator, Pending as Pending
 from mycelia.engine.communication.launch import (
-    LaunchConfig as LaunchConfig, from_environment as from_environment,
+    LaunchConfig as LaunchConfig,
+    from_environment as from_environment,
 )
 from mycelia.engine.communication.messages import (
-    Message as Message, MessageCommunicator as MessageCommunicator, Transport as Transport,
-    as_bytes as as_bytes, from_bytes as from_bytes,
+    Message as Message,
+    MessageCommunicator as MessageCommunicator,
+    Transport as Transport,
+    as_bytes as as_bytes,
+    from_bytes as from_bytes,
 )
 from mycelia.engine.communication.reductions import combine as combine
 
 __all__ = [
-    "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
-    "as_bytes", "combine", "from_bytes", "from_environment",
+    "REDUCTIONS",
+    "Communicator",
+    "LaunchConfig",
+    "Message",
+    "MessageCommunicator",
+    "Pending",
+    "Transport",
+    "as_bytes",
+    "combine",
+    "from_bytes",
+    "from_environment",
 ]
 
 REDUCTIONS: tuple

@@ -6,11 +6,11 @@ Written beside the event file as ``node_measurements.SECONDS.json``, which Mycel
      "nodes": {full name: {"calls": n, "nanoseconds": n, "in": full name,
                            "step": n, "nan": n, "-inf": n, "inf": n, "first": true}}}
 
-Calls and nanoseconds are those of the `steps` that were timed. ``in``: the node that has the time of this
-one, with which the compiler fused it. ``step`` is the first step in which the node's outputs were not finite,
-the counts are the elements of that step; they are there only if it was looked for. ``first``: in the first
-step of all, nothing that was computed and that it reads was not finite, nor was it an argument or Parameter
-with which an earlier node has explained itself.
+Calls are those of the `steps` that were timed, nanoseconds those of a step, the median of them. ``in``: the
+node that has the time of this one, with which the compiler fused it. ``step`` is the first step in which the
+node's outputs were not finite, the counts are the elements of that step; they are there only if it was looked
+for. ``first``: in the first step of all, nothing that was computed and that it reads was not finite, nor was
+it an argument or Parameter with which an earlier node has explained itself.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from mycelia.engine import _C
@@ -50,18 +52,30 @@ def programs_of(graph: Graph) -> list[_C.Program]:
 
 
 class NodeTimes:
-    """Times the programs of `graph` from now on, until `stop`."""
+    """Times the programs of `graph` from now on, step by step, until `stop`."""
 
     def __init__(self, graph: Graph) -> None:
         self._timings = [Timing(program) for program in programs_of(graph)]
+        self._read: list[list[list[tuple[int, int]]]] = [[] for _ in self._timings]
+
+    def step(self) -> None:
+        """After each step."""
+        for timing, read in zip(self._timings, self._read):
+            read.append(timing.read())
 
     def stop(self) -> list[tuple[Node, int, int]]:
-        """(instruction's node, calls, nanoseconds); those of branches and loops are in the node's own."""
-        return [
-            (node, calls, spent)
-            for timing in self._timings
-            for node, (calls, spent) in zip(timing.program.nodes, timing.stop())
-        ]
+        """(instruction's node, calls, nanoseconds), those of branches and loops in the node's own.
+
+        The time is the median of the steps: one in which the machine did something else does not count.
+        Without a `step` all is one.
+        """
+        found = []
+        for timing, read in zip(self._timings, self._read):
+            last = timing.stop()
+            for place, (node, (calls, _)) in enumerate(zip(timing.program.nodes, last)):
+                spent = [0, *(one[place][1] for one in read or [last])]
+                found.append((node, calls, int(median(b - a for a, b in pairwise(spent)))))
+        return found
 
 
 class NonFiniteNodes:
@@ -195,9 +209,11 @@ class NodeRecorder:
                 self.is_timing = False
             else:
                 self._graph, self._begun, self._timer = graph, step, NodeTimes(graph)
-        elif step - self._begun >= TIMED_STEPS:
-            self._end_times()
-            self._write()
+        else:
+            self._timer.step()
+            if step - self._begun >= TIMED_STEPS:
+                self._end_times()
+                self._write()
 
     def note(self, graph: Graph | None) -> None:
         """Write what was found since, if anything was. `graph`: that of the training."""

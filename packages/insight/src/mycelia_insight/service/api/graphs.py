@@ -88,11 +88,11 @@ def add(table: Table, library: Library, graphs: Graphs) -> None:
     ) -> dict:
         """What the nodes of the `view` with these scopes open cost, and which were not finite, by their `id`.
 
-        `nanoseconds` is the mean of a step, of all nodes in one that have a time, null if none has; `fused`,
-        how many have theirs in others, `in` which one, of a single node. `nonfinite`: how many nodes in one
-        made NaN or infinities, in how many of them that began (`first`), the first `step`, and elements by
-        kind; null if none did. `times` and `faults` say what was measured, null if nothing was; a dump is
-        looked at to the first such iteration.
+        `nanoseconds` is the median of a step, of all nodes in one that have a time, null if none has;
+        `fused`, how many have theirs in others, `in` which one, of a single node. `nonfinite`: how many
+        nodes in one made NaN or infinities, in how many of them that began (`first`), the first `step`, and
+        elements by kind; null if none did. `times` and `faults` say what was measured, null if nothing was;
+        a dump is looked at to the first such iteration.
         """
         wanted = run_of(library, run)
         scopes = found(graphs, wanted, graph, forward)
