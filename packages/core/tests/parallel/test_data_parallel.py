@@ -10,6 +10,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import nn
+from mycelia.engine.communication import MessageCommunicator
 from mycelia.engine.communication import mode as mode_of_ranks
 from mycelia.mint import nn as mint
 from mycelia.parallel.engines import threads
@@ -215,6 +216,41 @@ def test_settings_that_do_not_say_which_gradients_go_together_are_refused(settin
         ms.set_auto_parallel_context(**settings)
     with pytest.raises(ValueError, match="fusion_type must be an int >= 0"):
         nn.DistributedGradReducer([], fusion_type=-1)
+
+
+def accumulated_in_a_step(net, rank):
+    loss = nn.GradAccumulationCell(nn.WithLossCell(net, LOSS), 3)
+    step = nn.TrainOneStepCell(loss, nn.SGD(net.trainable_params(), 0.1 / 3))
+    step(ms.Tensor(IMAGES[rank::2]), ms.Tensor(LABELS[rank::2]))
+
+
+def accumulated_over_calls(net, rank):
+    """As docs/parallel.md writes it: the reducer behind what was accumulated."""
+    optimizer = nn.SGD(net.trainable_params(), 0.1 / 3)
+    reducer = nn.DistributedGradReducer(optimizer.parameters)
+    gradient = ms.grad(lambda x, y: LOSS(net(x), y), None, optimizer.parameters)
+    sums = [ms.ops.zeros_like(p) for p in optimizer.parameters]
+    for x, y in zip(np.split(IMAGES[rank::2], 3), np.split(LABELS[rank::2], 3)):
+        sums = [total + one for total, one in zip(sums, gradient(ms.Tensor(x), ms.Tensor(y)))]
+    optimizer(reducer(tuple(sums)))
+
+
+@pytest.mark.parametrize("train", [accumulated_in_a_step, accumulated_over_calls])
+def test_gradients_that_are_accumulated_are_sent_once(train, together, monkeypatch):
+    (alone,), nets, sums = networks(1), networks(2), []
+    step = nn.TrainOneStepCell(nn.WithLossCell(alone, LOSS), nn.SGD(alone.trainable_params(), 0.1))
+    step(ms.Tensor(IMAGES), ms.Tensor(LABELS))
+    all_reduce = MessageCommunicator.all_reduce
+
+    def counted(self, array, reduction="sum"):
+        sums.append(self.rank)
+        return all_reduce(self, array, reduction)
+
+    monkeypatch.setattr(MessageCommunicator, "all_reduce", counted)
+    threads.run(2, lambda rank: train(nets[rank], rank))
+    assert sorted(sums) == [0, 1]  # all gradients fit in one part
+    for one, other in zip(alone.get_parameters(), nets[0].get_parameters()):
+        np.testing.assert_allclose(other.asnumpy(), one.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_overflow_on_one_rank_leaves_the_step_out_on_all(together):
