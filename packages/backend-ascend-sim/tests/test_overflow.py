@@ -90,3 +90,28 @@ def test_streams_are_told(status):
 def test_compiled_programs_set_it_too(status):
     ms.jit(lambda x: ops.exp(x) * 2)(half(12))
     assert {r.op for r in status.read()[1]} <= {"exp", "mul", "ub_fusion"} and status.read()[0] == AI_CORE
+
+
+def test_a_synchronous_dump_of_overflows_has_what_saturated(status, tmp_path, monkeypatch):
+    """It looks finite; the status of the task tells, and the commands say so."""
+    from typer.testing import CliRunner
+
+    from mycelia import precision
+    from mycelia.debug.cli import app as debugger
+    from mycelia.debug.precision.cli import app as tool
+
+    monkeypatch.chdir(tmp_path)
+    with ms.config.context(mode=ms.GRAPH_MODE):
+        with precision.collect("overflow", path="precision_data/overflow/dump"):
+            y = ms.jit(lambda x: ops.exp(x * 0.0) + x * 2.0)(half(60000, 1))
+    saturates = bool(np.isfinite(y.asnumpy()).all())
+    folder = tmp_path / "precision_data" / "overflow" / "dump"
+    records = [json.loads(path.read_text()) for path in sorted(folder.rglob("Opdebug.*.json"))]
+    assert [r["type"] for r in records][:1] == ["Mul"] and {r["kind"] for r in records} == {"AI Core"}
+    assert not list(folder.rglob("Exp.*.npy")) and len(list(folder.rglob("Mul.*.output.*.npy"))) == 1
+    told = CliRunner().invoke(tool, ["ac"]).output
+    assert f"{len(records)} tasks overflowed" in told and f"[Mul] {records[0]['name']}: task_id" in told
+    assert "status 1, AI Core" in told and "float16 (2,), max 6" in told
+    assert ("0 outputs are not finite" in told) is saturates
+    found = CliRunner().invoke(debugger, [str(folder)]).output
+    assert f"{len(records)} tasks overflowed, at first that of {records[0]['name']}" in found

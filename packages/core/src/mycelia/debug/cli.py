@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mycelia.debug.analyzer import DumpAnalyzer
+from mycelia.debug.dump.device_overflow import overflow_records
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.nonfinite import NonFinite, trace_nonfinite
 from mycelia.debug.reading.records import Record, read_records
@@ -167,6 +168,10 @@ def _show(dump: Dump, found: list[NonFinite], limit: int) -> None:
             f"iterations {shown}"
         )
     )
+    flagged = [str(record.get("name") or record.get("op")) for _, record in overflow_records(dump.folder)]
+    if flagged:
+        text = f"By the status of the device {len(flagged)} tasks overflowed, at first that of {flagged[0]}"
+        console.print(Text(f"{text}; what saturated is finite.", "yellow"), soft_wrap=True)
     if not found:
         console.print(Text("All values are finite.", "green"))
         return

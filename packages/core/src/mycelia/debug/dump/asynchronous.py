@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.debug.dump import files
+from mycelia.debug.dump import device_overflow, files
 from mycelia.debug.dump.config import EXCEPTION, INPUTS, OUTPUTS, OVERFLOW, DumpConfig
 from mycelia.debug.dump.observer import DumpObserver
 from mycelia.engine.backends import Backend, Buffer, TaskInfo, registry
@@ -58,8 +58,7 @@ class AsyncDumpObserver(DumpObserver):
         run.notes[self] = folder
 
     def before(self, run: Run, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
-        task = registry.target().backend.last_task()
-        run.notes[self, "before"] = None if task is None else task.task_id
+        run.notes[self, "before"] = device_overflow.latest()
 
     def seen(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
@@ -67,16 +66,14 @@ class AsyncDumpObserver(DumpObserver):
         found = self.config
         if self.failure or found.op_debug_mode == EXCEPTION or not self.is_chosen(operator):
             return
-        task = registry.target().backend.last_task()
-        if task is not None and task.task_id == run.notes[self, "before"]:
-            task = None  # the host ran it
+        task = device_overflow.task_after(run.notes[self, "before"])
         overflow = None
         if found.op_debug_mode == OVERFLOW:
             enough = found.overflow_number and self.overflows >= found.overflow_number
             if enough or task is None or not task.status & found.overflow_bits:
                 return
             self.overflows += 1
-            overflow = _overflow_record(task)
+            overflow = device_overflow.record_of(task, operator)
         self.give(run, operator, inputs, outputs, task, overflow)
 
     def failed(
@@ -124,7 +121,8 @@ class AsyncDumpObserver(DumpObserver):
                     os.makedirs(folder, exist_ok=True)
                     self.write(folder, record)
                     if overflow is not None:
-                        files.write(os.path.join(folder, _debug_name(record)), [json.dumps(overflow)])
+                        name = device_overflow.file_name(record.task_id, record.stream_id, record.time_us)
+                        files.write(os.path.join(folder, name), [json.dumps(overflow)])
             except OSError as cause:
                 self.failure = cause
                 log.logger(__name__).warning(
@@ -140,16 +138,6 @@ class AsyncDumpObserver(DumpObserver):
                 files.write_array(folder, name, array)
         else:
             files.write_named(folder, record.file_name, [async_dump.to_bytes(record)])
-
-
-def _overflow_record(task: TaskInfo) -> dict[str, Any]:
-    """What the device keeps of a task that overflowed."""
-    _, records = registry.target().backend.read_overflow(False)
-    return next((dict(r) for r in records if r["task_id"] == task.task_id), {"task_id": task.task_id})
-
-
-def _debug_name(record: DumpRecord) -> str:
-    return f"Opdebug.Node_OpDebug.{record.task_id}.{record.stream_id}.{record.time_us}.output.0.json"
 
 
 def _content(tensor: Tensor) -> DumpTensor:

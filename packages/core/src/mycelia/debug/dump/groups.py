@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mycelia.debug.dump import files
 from mycelia.debug.dump.step_folder import StepFolder
 from mycelia.debug.messages.graphs import Call
+from mycelia.engine.backends import TaskInfo
 from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
 from mycelia.engine.tensors.tensor import Tensor
@@ -63,4 +64,6 @@ class Step:
         self.operators: list[Operator] = []  # whose tensors are written
         self.calls: list[Call] = []  # of eager operators
         self.read: list[Group] = []  # Parameters that eager operators read, where nothing is kept
+        self.task: int | None = None  # of the device, the last one before an operator runs
+        self.overflows: list[tuple[TaskInfo, int, Operator]] = []  # tasks whose status says so, with stamps
         self.parameters = 0  # of those that eager operators have read, how many are taken

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia.debug.dump import config as settings
-from mycelia.debug.dump import files
+from mycelia.debug.dump import device_overflow, files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.groups import PARAMETER, Group, Step
 from mycelia.debug.dump.kept import Kept
@@ -102,6 +102,8 @@ class DumpObserver(Observer):
 
     def before(self, run: Run, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
         step: Step = run.notes[self]
+        if self.config.op_debug_mode == settings.OVERFLOW:
+            step.task = device_overflow.latest()
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
             return
         # Which Parameters eager calls read shows one by one; a graph has told of its own at the beginning.
@@ -117,7 +119,7 @@ class DumpObserver(Observer):
         operator = self.named(run, operator)
         call = (operator, list(inputs), list(outputs)) if run.of.graph is None else None
         which = self.config.input_output
-        if self.is_written(operator, outputs):
+        if self.is_written(step, operator, outputs):
             step.operators.append(operator)
             read = () if which == settings.OUTPUTS else inputs
             made = () if which == settings.INPUTS else outputs
@@ -125,13 +127,18 @@ class DumpObserver(Observer):
         elif call is not None:
             self.take(run, Group(operator.type, operator.name, 0, (), (), call))
 
-    def is_written(self, operator: Operator, outputs: Sequence[Tensor]) -> bool:
+    def is_written(self, step: Step, operator: Operator, outputs: Sequence[Tensor]) -> bool:
         mode = self.config.op_debug_mode
         if mode == settings.EXCEPTION or not self.is_chosen(operator):
             return False
         if mode == settings.OVERFLOW:
             limit = self.config.overflow_number
-            if (limit and self.overflows >= limit) or all(map(is_finite, outputs)):
+            if limit and self.overflows >= limit:
+                return False
+            task = device_overflow.task_after(step.task)
+            if task is not None and task.status:
+                step.overflows.append((task, files.CLOCK.take(1), operator))
+            elif all(map(is_finite, outputs)):
                 return False
             self.overflows += 1
         return True

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mycelia.debug.dump import files, graph_files
+from mycelia.debug.dump import device_overflow, files, graph_files
 from mycelia.debug.dump.config import DumpConfig
 from mycelia.debug.dump.eager_programs import EagerPrograms
 from mycelia.debug.dump.groups import PARAMETER, Group, Step
@@ -107,6 +107,9 @@ class Writer:
         folder.flush()
         if self.tensors.has_rows and folder.rows:
             folder.add_text("statistic.csv", [self.tensors.header.encode(), *folder.rows])
+        for task, stamp, operator in step.overflows:
+            name = device_overflow.file_name(task.task_id, task.stream_id, stamp)
+            folder.add_text(name, [json.dumps(device_overflow.record_of(task, operator)).encode()])
         if self.config.save_kernel_args:
             for operator in step.operators:
                 name = f"{operator.type}.{self.tensors.op_name(operator.name)}.json"

@@ -23,7 +23,13 @@ from rich.console import Console
 from mycelia.debug.dump import files
 from mycelia.debug.precision import comparison, matching, operator_check, report, runs, tables
 from mycelia.debug.precision.bisect import Bisect, Metric
-from mycelia.debug.precision.operators import describe, operators, subgraph, tensors_of
+from mycelia.debug.precision.operators import (
+    describe,
+    operators,
+    overflow_lines,
+    subgraph,
+    tensors_of,
+)
 from mycelia.debug.reading.folders import Dump
 from mycelia.engine.base import errors
 
@@ -259,6 +265,7 @@ def automatic_check(
 
 
 def _tell_overflows(dump: Dump, limit: int) -> None:
+    from mycelia.debug.dump.device_overflow import overflow_records
     from mycelia.debug.reading.nonfinite import trace_nonfinite
 
     fused = [o for o in operators(dump) if o.recorded and o.recorded.parts]
@@ -266,6 +273,12 @@ def _tell_overflows(dump: Dump, limit: int) -> None:
     for operator in fused[:limit]:
         parts = ", ".join(operator.recorded.parts if operator.recorded else ())
         console.print(f"{operator.label}: {parts}", markup=False)
+    flagged = list(overflow_records(dump.folder))
+    if flagged:
+        console.print(f"{len(flagged)} tasks overflowed")
+    for path, record in flagged[:limit]:
+        for line in overflow_lines(dump, path, record):
+            console.print(line, markup=False)
     bad = [found for found in trace_nonfinite(dump) if not found.given]
     console.print(f"{len(bad)} outputs are not finite")
     for found in bad[:limit]:
@@ -273,7 +286,7 @@ def _tell_overflows(dump: Dump, limit: int) -> None:
                       f"{found.size} {found.kind}", markup=False)  # fmt: skip
         for line in (*found.source, *tensors_of(dump, found)):
             console.print(f"  {line}", markup=False)
-    _Outcome.mismatch |= bool(bad)
+    _Outcome.mismatch |= bool(bad or flagged)
 
 
 @app.command("convert")

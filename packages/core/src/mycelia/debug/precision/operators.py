@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mycelia.debug.dump import files
 from mycelia.debug.dump.operator_files import RecordedOperator, read_operators
-from mycelia.debug.reading.folders import Dump, Record, short_name
+from mycelia.debug.reading.folders import Dump, Record, Step, short_name
 from mycelia.debug.reading.ir import GraphNode, read_graphs
 from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia.engine.base import errors
@@ -105,11 +106,26 @@ def matching_operators(dump: Dump, name: str, graph: int | None = None) -> list[
 
 def tensors_of(dump: Dump, found: NonFinite) -> Iterator[str]:
     """A line for each tensor of the operator that `found` is of, in that step, inputs first."""
-    names = short_name(found.op_full_name) | {found.op_full_name}
     for step in dump.steps:
         if (step.rank, step.graph, step.iteration) == (found.rank, found.graph, found.iteration):
-            for record in sorted((r for r in step.records() if r.name in names), key=lambda r: r.io):
-                yield f"{record.io} {record.slot}: {_statistics(record)}"
+            yield from _tensors_in(step, found.op_full_name)
+
+
+def _tensors_in(step: Step, full_name: str) -> Iterator[str]:
+    names = short_name(full_name) | {full_name}
+    for record in sorted((r for r in step.records() if r.name in names), key=lambda r: r.io):
+        yield f"{record.io} {record.slot}: {_statistics(record)}"
+
+
+def overflow_lines(dump: Dump, path: Path, record: dict[str, Any]) -> Iterator[str]:
+    """What a device's record, the file `path`, says of a task that overflowed, and the tensors of it."""
+    told = ", ".join(f"{key} {record[key]}" for key in ("task_id", "stream_id", "status") if key in record)
+    name, kind = str(record.get("name", "")), record.get("type", record.get("op", "?"))
+    yield f"[{kind}] {name}: {told}, {record.get('kind', 'unit unknown')}"
+    yield f"  {path}"
+    for step in dump.steps:
+        if step.folder == path.parent:
+            yield from (f"  {line}" for line in _tensors_in(step, name))
 
 
 def _describe(operator: DumpedOperator, others: list[DumpedOperator], attribute: str | None) -> Iterator[str]:
