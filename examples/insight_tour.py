@@ -22,7 +22,13 @@ from lenet import LeNet5
 
 import mycelia as ms
 from mycelia import debug, nn
-from mycelia.train import SummaryCollector, SummaryLandscape, SummaryRecord
+from mycelia.train import (
+    CheckpointConfig,
+    ModelCheckpoint,
+    SummaryCollector,
+    SummaryLandscape,
+    SummaryRecord,
+)
 
 #: Optimizer, learning rate, batch size, seed; the first ones differ the most.
 TRAININGS = [
@@ -42,15 +48,23 @@ def optimizer_of(name: str, net: nn.Cell, rate: float) -> nn.Optimizer:
 
 
 def train(
-    digits: Path, run: Path, epochs: int, name: str, rate: float, batch: int, seed: int, **more
-) -> nn.Cell:
-    """One training, recorded in `run`; `more`: for SummaryCollector. Gives the trained network."""
+    digits: Path, run: Path, epochs: int, name: str, rate: float, batch: int, seed: int,
+    files: Path | None = None, begin: Path | None = None, **more,
+) -> nn.Cell:  # fmt: skip
+    """One training, recorded in `run`, with checkpoints in `files`, from the checkpoint `begin`; `more`: for
+    SummaryCollector. Gives the trained network.
+    """
     ms.set_seed(seed)
     net = LeNet5()
+    if begin is not None:
+        ms.load_checkpoint(str(begin), net)
     metrics = {"accuracy": nn.Accuracy(), "loss": nn.Loss()}
     model = ms.Model(net, loss_fn(), optimizer_of(name, net, rate), metrics=metrics)
     collector = SummaryCollector(str(run), custom_lineage_data={"seed": seed}, **more)
-    model.train(epochs, create_dataset(digits, "train", batch), callbacks=[collector])
+    callbacks = [collector]
+    if files is not None:
+        callbacks.append(ModelCheckpoint(run.name, str(files), CheckpointConfig(save_checkpoint_steps=40)))
+    model.train(epochs, create_dataset(digits, "train", batch), callbacks=callbacks)
     model.eval(create_dataset(digits, "test", 100, shuffle=False), callbacks=[collector])
     return net
 
@@ -70,6 +84,18 @@ def draw_landscape(digits: Path, run: Path, epochs: int, size: int) -> None:
     landscape = SummaryLandscape(str(run))
     landscape.gen_landscapes_with_multi_process(parts)
     landscape.clean_ckpt()
+
+
+def go_on(digits: Path, run: Path, files: Path) -> None:
+    """A training from the checkpoint that was written last, and a model for inference of what it gives."""
+    newest = max(files.glob("*.ckpt"), key=lambda path: path.stat().st_mtime_ns)
+    net = train(digits, run, 1, "Momentum", 0.001, 64, 6, files, newest)
+    ms.export(
+        net,
+        ms.Tensor(shape=[None, 1, 32, 32], dtype=ms.float32),
+        file_name=str(files / "lenet5"),
+        file_format="MINDIR",
+    )
 
 
 def keep_stages(digits: Path, run: Path) -> None:
@@ -179,8 +205,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("insight_tour"))
     options = parser.parse_args()
     runs, digits = options.output / "runs", options.output / "digits"
-    if runs.exists():
-        shutil.rmtree(runs)
+    files = options.output / "files"
+    for folder in (runs, files):
+        shutil.rmtree(folder, ignore_errors=True)
     begin = time.perf_counter()
     write_files(digits)
     ms.set_context(mode=ms.GRAPH_MODE)  # so that there are graphs to show
@@ -191,7 +218,8 @@ def main() -> None:
 
     for name, rate, batch, seed in TRAININGS[: options.trainings]:
         run = told(f"lenet/{name.lower()}-{rate:g}-{batch}")
-        net = train(digits, run, options.epochs, name, rate, batch, seed, collect_freq=5)
+        net = train(digits, run, options.epochs, name, rate, batch, seed, files, collect_freq=5)
+    go_on(digits, told("lenet/tuned"), files)
     asked = {"collect_nonfinite_nodes": True}
     train(digits, told("lenet/diverges"), 1, "SGD", 1e4, 64, 5, collect_freq=5, collect_specified_data=asked)
     draw_landscape(digits, told("landscape"), options.epochs, options.landscape_size)

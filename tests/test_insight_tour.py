@@ -30,8 +30,8 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
         pass
     runs = {run.id: {(tag.kind, tag.name) for tag in run.tags()} for run in found.runs()}
     assert set(runs) == {
-        "./lenet/momentum-0.01-32", "./lenet/adam-0.001-32", "./lenet/diverges", "./landscape",
-        "./compile stages", "./media",
+        "./lenet/momentum-0.01-32", "./lenet/adam-0.001-32", "./lenet/tuned", "./lenet/diverges",
+        "./landscape", "./compile stages", "./media",
     }  # fmt: skip
     trained = runs["./lenet/adam-0.001-32"]
     kinds = {kind for kind, _ in trained}
@@ -40,6 +40,9 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
         Kind.DATASET_GRAPH, Kind.USER_DEFINED,
     }  # fmt: skip
     assert (Kind.SCALAR, "system/process_memory_MiB") in trained
+    (tuned,) = [one for one in found.sessions.of(found.get("./lenet/tuned")) if one.facts["mode"] == "train"]
+    assert [one.role for one in tuned.inputs] == ["checkpoint", "data"] and tuned.inputs[1].files == 4
+    assert tuned.outputs[-1].path == str((tmp_path / "files" / "lenet5.mindir").resolve())
     losses = found.get("./lenet/diverges").points("loss/auto").values
     assert not all(abs(loss) < 1e30 for loss in losses.tolist())
     assert sum(kind == Kind.LANDSCAPE for kind, _ in runs["./landscape"]) == 2

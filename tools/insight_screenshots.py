@@ -46,6 +46,9 @@ NET = "Default/network-WithLossCell"
 PAGES = {
     "runs": "#/summary-manage",
     "model-lineage": "#/model-traceback",
+    "contour": "#/model-traceback?query=learning_rate+<+1&plot=contour&contoury=batch_size"
+    "&log=%5B%22learning_rate%22%5D&columns=%5B%22metric/accuracy%22,%22learning_rate%22,%22batch_size%22%5D",
+    "files": "#/model-traceback?query=run+==+'lenet/tuned'",
     "dataset-lineage": "#/data-traceback",
     "comparison": "#/compare-analysis/scalar",
     "alerts": "#/alerts",
@@ -96,7 +99,12 @@ PAGES = {
 ALERTS = [("*loss* not finite", ""), ("loss/auto < 0.4", "lenet/"), ("loss/auto > 100", "")]
 #: What is pressed on a page if it is there, and what is brought to its top.
 PRESSED = {"debugger": "recommend-yes", "debugger-operator": "operator-run"}
-TOP = {"debugger-values": "chosen-node", "debugger-operator": "chosen-node"}
+TOP = {
+    "contour": "plots",
+    "files": "files",
+    "debugger-values": "chosen-node",
+    "debugger-operator": "chosen-node",
+}
 SEEN = "return document.body.innerText + document.querySelectorAll('*').length"
 
 

@@ -14,7 +14,7 @@ export interface Placed {
   height: number;
 }
 
-export const BOX = { width: 168, height: 36 };
+export const BOX = { width: 190, height: 36 };
 const GAP = { x: 54, y: 14 };
 const SWEEPS = 6;
 

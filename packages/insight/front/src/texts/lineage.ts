@@ -53,7 +53,7 @@ export const words = topic(
     moreNodes: (n: number) => `${n} more are not shown; a query chooses runs.`,
     leftOut: (n: number) => `${n} more checkpoint${n === 1 ? "" : "s"}`,
     kinds: { data: "Data", run: "Run", checkpoint: "Checkpoint", export: "Exported model" },
-    session: (n: number) => `opening ${n}`,
+    evaluation: "Evaluation",
     toRun: "Open the run",
     facts: {
       mode: "Mode", network: "Network", script: "Script", host: "Machine", git_commit: "Commit", versions: "Versions", path: "Path",
@@ -115,7 +115,7 @@ export const words = topic(
     moreNodes: (n: number) => `还有 ${n} 个未显示；可用查询选择训练。`,
     leftOut: (n: number) => `另有 ${n} 个检查点`,
     kinds: { data: "数据", run: "训练", checkpoint: "检查点", export: "导出的模型" },
-    session: (n: number) => `第 ${n} 次打开`,
+    evaluation: "评估",
     toRun: "打开训练",
     facts: {
       mode: "模式", network: "网络", script: "脚本", host: "机器", git_commit: "提交", versions: "版本", path: "路径",
