@@ -2,7 +2,8 @@
 from mycelia.debug.precision.bisect import Bisect as Bisect, Metric as Metric
 from mycelia.debug.precision.cli import main as main
 from mycelia.debug.precision.operators import (
-    describe as describe, operators as operators, subgraph as subgraph, tensors_of as tensors_of,
+    describe as describe, operators as operators, overflow_lines as overflow_lines, subgraph as subgraph,
+    tensors_of as tensors_of,
 )
 from mycelia.debug.reading.folders import Dump as Dump
 
@@ -10,7 +11,7 @@ __all__ = [
     "Bisect", "Dump", "MISMATCH", "Metric", "PROMPT", "automatic_check", "bisect_passes", "check_operators",
     "compare_dumps", "compare_files", "compared_summary", "convert_dump", "describe", "dump_overflow",
     "dump_reference", "dump_under_test", "list_operators", "main", "main_options", "node_information",
-    "operators", "print_tensor", "run_command", "subgraph", "tensors_of", "train_both",
+    "operators", "overflow_lines", "print_tensor", "run_command", "subgraph", "tensors_of", "train_both",
 ]
 
 MISMATCH: int
