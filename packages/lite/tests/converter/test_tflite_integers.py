@@ -111,6 +111,28 @@ def test_core_computes_what_the_runtime_does(tmp_path):
         np.testing.assert_array_equal(y.asnumpy(), np.load(FIXTURE)[name], err_msg=name)
 
 
+SHAPES = [
+    ((2, 3, 4, 5), (2, 1, 4, 1)), ((2, 1, 4, 1), (2, 3, 4, 5)), ((3, 1, 5), (1, 4, 5)), ((5,), (2, 3, 5)),
+    ((1,), (7,)), ((6, 1), (6, 4)), ((1, 1), (1, 1)), ((3, 4, 1, 2), (4, 5, 2)), ((2, 1, 3000), (2, 3, 1)),
+    ((), (4,)), ((3, 5000), (3, 1)), ((2, 3, 1, 1), (2, 3, 4, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_shapes_that_broadcast(shapes, tmp_path):
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-128, 128, shape).astype(np.int8) for shape in shapes)
+    out = ("int8", np.broadcast_shapes(*shapes), scaled(0.06, 9))
+    options = table("SubOptions", fused_activation_function="NONE")
+    source = of_one("SUB", [a, b], [out], options, (), [scaled(0.05, 3), scaled(0.02, -7)])
+    (y,) = answers(tmp_path, source, a, b)
+    real = (a.astype(float) - 3) * 0.05 - (b.astype(float) + 7) * 0.02
+    np.testing.assert_allclose(y, np.clip(np.round(real / 0.06) + 9, -128, 127), atol=1)
+    found = tflite.load(source.write(tmp_path / "m.tflite"), {})
+    (core,) = evaluate(found.graph, [ms.Tensor(a), ms.Tensor(b)])
+    np.testing.assert_array_equal(y, core.asnumpy())
+
+
 def test_a_factor_is_a_multiplier_and_a_shift():
     assert Factor.of(0.75) == (0.75 * 2**31, 0) and Factor.of(1) == (2**30, 1) and Factor.of(0) == (0, 0)
     assert Factor.of(1 - 2**-40) == (2**30, 1)  # rounded up to one
@@ -128,6 +150,10 @@ def test_a_factor_is_a_multiplier_and_a_shift():
     [
         ("lookup", "INT32", {}, 256, "places i32"),
         ("lookup", "INT8", {}, 255, "a table i32"),
+        ("pair", "INT8", {}, 255, "a table i32"),
+        ("pair", "INT32", {}, 256, "places i32"),
+        ("pair", "INT8", {"how": 3}, 256, "how"),
+        ("pair", "INT8", {"dtype": 37, "low": 0}, 256, "other types than one of 8 bits"),
         ("rescale", "INT32", {"right": 32}, 0, "right"),
         ("rescale", "INT32", {"low": 5, "high": 4}, 0, "limits without a number between them"),
         ("rescale", "INT32", {"high": 200}, 0, "high"),
@@ -136,24 +162,15 @@ def test_a_factor_is_a_multiplier_and_a_shift():
     ],
 )
 def test_nodes_of_hostile_files_are_refused(kind, dtype, attributes, rows, reason, tmp_path):
-    if kind == "rescale":
-        usual = {
-            "multiplier": 2**30,
-            "left": 1,
-            "right": 0,
-            "up": 0,
-            "zero": 0,
-            "low": -128,
-            "high": 127,
-            "dtype": 32,
-        }
-        attributes = usual | attributes
+    if kind != "lookup":
+        usual = {"multiplier": 2**30, "left": 1, "right": 0, "up": 0, "zero": 0, "low": -128, "high": 127}
+        attributes = usual | {"dtype": 32} | ({"how": 0} if kind == "pair" else {}) | attributes
     tensors = [Table("Tensor", name=n, dataType=dtype, dims=[4], nodeType=2) for n in ("x", "y")]
     if rows:
         data = np.zeros(rows, np.int32).tobytes()
         tensors.append(Table("Tensor", name="t", dataType="INT32", dims=[rows], nodeType=0, data=data))
     node = Table("CNode", name="mine", primitive=custom(kind, **attributes))
-    node.inputIndex, node.outputIndex = [0, 2] if rows else [0], [1]
+    node.inputIndex, node.outputIndex = {"lookup": [0, 2], "pair": [0, 0, 2, 2]}.get(kind, [0]), [1]
     write(
         tmp_path / "m.ms",
         Table("MetaGraph", nodes=[node], allTensors=tensors, inputIndex=[0], outputIndex=[1]),

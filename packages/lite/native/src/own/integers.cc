@@ -17,20 +17,6 @@ void look_up(const myc_call* call, uint8_t first) {
   for_each(call, call->out[0]->size, kGrain, [=](int64_t i) { y[i] = table[static_cast<uint8_t>(x[i] - first)]; });
 }
 
-// Products are rounded to 31 bits with halves up, then by the shift.
-template <class T>
-void rescale(const myc_call* call, const RescaleAttributes& a) {
-  const int32_t* const x = in<int32_t>(call, 0);
-  T* const y = out<T>(call);
-  const int64_t half = a.right ? int64_t{1} << (a.right - 1) : 0, negative = a.right && !a.up ? -1 : 0;
-  for_each(call, call->out[0]->size, kGrain, [&](int64_t i) {
-    const auto wrapped = static_cast<int32_t>(static_cast<uint32_t>(x[i]) << a.left);
-    const int64_t wide = (wrapped * a.multiplier + (int64_t{1} << 30)) >> 31;
-    const int64_t scaled = (wide + half + ((wide >> 63) & negative)) >> a.right;
-    y[i] = static_cast<T>(std::clamp(scaled + a.zero, a.low, a.high));
-  });
-}
-
 }  // namespace
 
 int32_t own_lookup_any(const myc_call* call) {
@@ -39,6 +25,136 @@ int32_t own_lookup_any(const myc_call* call) {
     case MYC_I8:
     case MYC_U8: look_up<uint8_t>(call, first); return MYC_OK;
     case MYC_I32: look_up<int32_t>(call, first); return MYC_OK;
+    default: return MYC_E_UNSUPPORTED;
+  }
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O2")  // what is built for size keeps the ten numbers of these loops in memory
+#endif
+
+namespace {
+
+// Products are rounded to 31 bits with halves up, then by the shift.
+struct Scaling {
+  explicit Scaling(const RescaleAttributes& a)
+      : multiplier(static_cast<uint64_t>(a.multiplier) << a.left), right(static_cast<int>(a.right)), half(right ? int64_t{1} << (right - 1) : 0),
+        negative(right && !a.up ? -1 : 0), zero(a.zero), low(a.low), high(a.high) {}
+  [[gnu::always_inline]] int64_t operator()(int32_t x) const {  // calls would take twice the time
+    const auto product = static_cast<int64_t>(static_cast<uint64_t>(int64_t{x}) * multiplier);
+    const int64_t wide = (product + (int64_t{1} << 30)) >> 31;
+    const int64_t scaled = ((wide + half + ((wide >> 63) & negative)) >> right) + zero;
+    return std::min(std::max(scaled, low), high);
+  }
+  const uint64_t multiplier;
+  const int right;
+  const int64_t half, negative, zero, low, high;
+};
+
+template <class T>
+void rescale(const myc_call* call, const RescaleAttributes& a) {
+  const int32_t* const x = in<int32_t>(call, 0);
+  T* const y = out<T>(call);
+  const Scaling scaled(a);
+  const auto rows = [=](int64_t begin, int64_t end) {
+    const Scaling own = scaled;  // which bytes that are written cannot change
+    for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(own(x[i]));
+  };
+  using Rows = decltype(rows);
+  call->ctx->parallel_for(
+      call->ctx, call->out[0]->size, kGrain, [](void* arg, int64_t begin, int64_t end, int32_t) { (*static_cast<const Rows*>(arg))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(&rows)));
+}
+
+// How a tensor is read along the result: `inner` elements at a time, one after the other or one for all.
+struct Walk {
+  Walk(const myc_tensor& x, const myc_tensor& y) : data(static_cast<const uint8_t*>(x.data)), rank(y.rank) {
+    int64_t stride = 1;
+    for (int d = rank - 1; d >= 0; --d) {
+      const int own = d - (rank - x.rank);
+      const bool moves = own >= 0 && x.shape[own] != 1;
+      size[d] = y.shape[d], step[d] = moves ? stride : 0;
+      if (moves) stride *= x.shape[own];
+    }
+  }
+  // How many of the last axes are read as one.
+  int joined() const {
+    int count = 0;
+    int64_t whole = 1;
+    bool moves = false;
+    for (int d = rank - 1; d >= 0; whole *= size[d], ++count, --d) {
+      if (size[d] == 1) continue;
+      if (whole == 1) moves = step[d] != 0;
+      else if (step[d] != (moves ? whole : 0)) break;
+    }
+    return count;
+  }
+  const uint8_t* row(int64_t number, int axes) const {
+    int64_t at = 0;
+    for (int d = axes - 1; d >= 0; --d) at += number % size[d] * step[d], number /= size[d];
+    return data + at;
+  }
+  int64_t last(int axes) const {  // the step along those that are read as one
+    for (int d = rank - 1; d >= axes; --d)
+      if (size[d] != 1) return step[d] ? 1 : 0;
+    return 0;
+  }
+  const uint8_t* data;
+  int rank;
+  int64_t size[MYC_MAX_RANK], step[MYC_MAX_RANK];
+};
+
+template <class F>
+void pair(const myc_call* call, const PairAttributes& attributes, const F& f) {
+  const myc_tensor& result = *call->out[0];
+  struct Work {
+    Walk a, b;
+    int axes;
+    int64_t inner;
+    const int32_t *of_a, *of_b;
+    uint8_t* y;
+    uint8_t first;
+    Scaling scaled;
+    F f;
+  };
+  Work work{Walk(*call->in[0], result), Walk(*call->in[1], result), 0, 1, in<int32_t>(call, 2), in<int32_t>(call, 3),
+            out<uint8_t>(call), static_cast<uint8_t>(attributes.first), Scaling(attributes.scale), f};
+  work.axes = result.rank - std::min(work.a.joined(), work.b.joined());
+  for (int d = work.axes; d < result.rank; ++d) work.inner *= result.shape[d];
+  if (!result.size) return;
+  call->ctx->parallel_for(
+      call->ctx, result.size, kGrain,
+      [](void* arg, int64_t begin, int64_t end, int32_t) {
+        const Work w = *static_cast<const Work*>(arg);  // its own, which bytes that are written cannot change
+        const Scaling scaled = w.scaled;
+        const F f = w.f;
+        const int32_t *const of_a = w.of_a, *const of_b = w.of_b;
+        const uint8_t first = w.first;
+        const int64_t step_a = w.a.last(w.axes), step_b = w.b.last(w.axes);
+        for (int64_t i = begin; i < end;) {
+          const int64_t column = i % w.inner, count = std::min(end - i, w.inner - column);
+          const uint8_t* const a = w.a.row(i / w.inner, w.axes) + column * step_a;
+          const uint8_t* const b = w.b.row(i / w.inner, w.axes) + column * step_b;
+          uint8_t* const y = w.y + i;
+          for (int64_t k = 0; k < count; ++k)
+            y[k] = static_cast<uint8_t>(scaled(f(of_a[static_cast<uint8_t>(a[k * step_a] - first)], of_b[static_cast<uint8_t>(b[k * step_b] - first)])));
+          i += count;
+        }
+      },
+      &work);
+}
+
+// Sums, differences and products that wrap around.
+int32_t wrapped(uint32_t x) { return static_cast<int32_t>(x); }
+
+}  // namespace
+
+int32_t own_pair_any(const myc_call* call) {
+  const auto& a = attrs<PairAttributes>(call);
+  switch (a.how) {
+    case 0: pair(call, a, [](uint32_t x, uint32_t y) { return wrapped(x + y); }); return MYC_OK;
+    case 1: pair(call, a, [](uint32_t x, uint32_t y) { return wrapped(x - y); }); return MYC_OK;
+    case 2: pair(call, a, [](uint32_t x, uint32_t y) { return wrapped(x * y); }); return MYC_OK;
     default: return MYC_E_UNSUPPORTED;
   }
 }

@@ -14,9 +14,9 @@ _DTYPES = {"int8": ms.int8, "uint8": ms.uint8, "int32": ms.int32}
 def multiplied(x: Any, multiplier: int, left: int, right: int, up: bool | int = False) -> np.ndarray:
     """x * 2^left * multiplier / 2^31 rounded with halves up, over 2^right with halves away from zero; int64.
 
-    `up`: there, too, halves go up. x * 2^left wraps around to int32; multiplier is from 0 to 2^31 - 1.
+    `up`: there, too, halves go up. x * 2^left must fit int32; multiplier is from 0 to 2^31 - 1.
     """
-    product = (np.asarray(x, np.int64) << left).astype(np.int32).astype(np.int64) * multiplier
+    product = np.asarray(x, np.int64) * (multiplier << left)
     high = (product + 2**30) >> 31
     if not right:
         return high
@@ -55,3 +55,38 @@ def rescale(
 @rescale.infer
 def rescale(x, *, multiplier, left, right, up, zero, low, high, to):
     return TensorType(_DTYPES[to], x.shape)
+
+
+HOW = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+
+
+@op(name="pair", nondiff=True, on_host=True)
+def pair(
+    x,
+    y,
+    of_x,
+    of_y,
+    *,
+    how: "str",
+    whole: "int",
+    multiplier: "int",
+    left: "int",
+    right: "int",
+    up: "int",
+    zero: "int",
+    low: "int",
+    high: "int",
+    to: "str",
+):
+    """`rescale` of what ``HOW[how]`` makes of the int32s that tables [256] have for x and y, of 8 bits.
+
+    One of them broadcasts to the other, number `whole`, which has the shape of the result.
+    """
+    first, second = (t[v.astype(np.int64) - np.iinfo(v.dtype).min] for v, t in ((x, of_x), (y, of_y)))
+    made = multiplied(HOW[how](first, second), multiplier, left, right, up) + zero
+    return np.clip(made, low, high).astype(to)
+
+
+@pair.infer
+def pair(x, y, of_x, of_y, *, how, whole, multiplier, left, right, up, zero, low, high, to):
+    return TensorType(_DTYPES[to], (x, y)[whole].shape)

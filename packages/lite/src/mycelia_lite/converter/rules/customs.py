@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.ir import Node
+from mycelia_lite.converter.integer_ops import HOW
 from mycelia_lite.converter.rules.table import rule
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import DataType
@@ -75,11 +76,13 @@ def _lookup(w: Writer, node: Node) -> None:
     w.emit(node.outputs[0], custom("lookup"), [w.first(v) for v in node.inputs])
 
 
-@rule("rescale")
+@rule("pair", "rescale")
 def _rescale(w: Writer, node: Node) -> None:
-    attrs = {name: int(value) for name, value in node.attrs.items() if name != "to"}
+    attrs = {name: int(value) for name, value in node.attrs.items() if name not in ("how", "to", "whole")}
     attrs["dtype"] = int(DataType.of(np.dtype(node.attrs["to"])))
-    w.emit(node.outputs[0], custom("rescale", **attrs), [w.first(node.inputs[0])])
+    if "how" in node.attrs:
+        attrs["how"] = list(HOW).index(node.attrs["how"])
+    w.emit(node.outputs[0], custom(node.op.name, **attrs), [w.first(v) for v in node.inputs])
 
 
 @rule("tensor_scatter", "scatter_elements")

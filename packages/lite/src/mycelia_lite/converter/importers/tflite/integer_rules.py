@@ -15,12 +15,19 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
-from mycelia_lite.converter.importers.onnx.calls import cast, integers, known_shape, shape_of
+from mycelia_lite.converter.importers.onnx.calls import (
+    cast,
+    integers,
+    is_number,
+    known_shape,
+    same_size,
+    shape_of,
+)
 from mycelia_lite.converter.importers.tflite import fixed_point, resize
 from mycelia_lite.converter.importers.tflite.calls import Call, axes_of
 from mycelia_lite.converter.importers.tflite.file import TensorInfo
 from mycelia_lite.converter.importers.tflite.fixed_point import Factor, Scale
-from mycelia_lite.converter.integer_ops import lookup, rescale
+from mycelia_lite.converter.integer_ops import lookup, pair, rescale
 
 _F = np.float32
 _WIDE = 1 << 20  # beyond all integers of 8 bits
@@ -114,16 +121,46 @@ def _scaled(x: Any, how: Scale, factor: Factor = Factor(2**30, 1), left: int = 0
 
 def _rounded(x: Any, factor: Factor, y: Scale, low: int | None = None, high: int | None = None) -> Any:
     """int32 x times a factor as integers of y."""
-    least, most = y.low if low is None else max(y.low, low), y.high if high is None else min(y.high, high)
-    return rescaled(x, factor, y.zero, least, most, y.dtype.name)
+    return rescaled(x, factor, y.zero, *_within(y, low, high), y.dtype.name)
 
 
 def rescaled(x: Any, factor: Factor, zero: int, low: int, high: int, to: str, up: int = 0) -> Any:
     """int32 x times a factor, plus zero, within limits, as integers of the dtype `to`."""
+    return rescale(x, **_scaling(factor, zero, low, high, to, up))
+
+
+def _scaling(factor: Factor, zero: int, low: int, high: int, to: str, up: int = 0) -> dict[str, Any]:
     left, right = max(factor.shift, 0), max(-factor.shift, 0)
-    return rescale(
-        x, multiplier=factor.multiplier, left=left, right=right, up=up, zero=zero, low=low, high=high, to=to
+    return dict(
+        multiplier=factor.multiplier, left=left, right=right, up=up, zero=zero, low=low, high=high, to=to
     )
+
+
+def _within(y: Scale, low: int | None, high: int | None) -> tuple[int, int]:
+    return y.low if low is None else max(y.low, low), y.high if high is None else min(y.high, high)
+
+
+def _paired(
+    inputs: Sequence[Any], tables: Sequence[np.ndarray], how: str, factor: Factor, y: Scale,
+    low: int | None = None, high: int | None = None,
+) -> Any:  # fmt: skip
+    """What int32s of two tables added, subtracted or multiplied are, times a factor, as integers of y."""
+    of_a, of_b = (ms.Tensor(t.astype(np.int32)) for t in tables)
+    shapes = [shape_of(v) for v in inputs[:2]]
+    whole = next((i for i in (0, 1) if _broadcasts(shapes[1 - i], shapes[i])), None)
+    if whole is None:
+        made = _OPS[how](lookup(inputs[0], of_a), lookup(inputs[1], of_b))
+        return _rounded(made, factor, y, low, high)
+    scaling = _scaling(factor, y.zero, *_within(y, low, high), y.dtype.name)
+    return pair(inputs[0], inputs[1], of_a, of_b, how=how, whole=whole, **scaling)
+
+
+def _broadcasts(part: Sequence[Any], whole: Sequence[Any]) -> bool:
+    both = zip(reversed(part), reversed(whole))
+    return len(part) <= len(whole) and all(same_size(n, m) or (is_number(n) and n == 1) for n, m in both)
+
+
+_OPS = {"add": ops.add, "sub": ops.sub, "mul": ops.mul}
 
 
 def _limits(call: Call, table: str, y: Scale) -> tuple[int | None, int | None]:
@@ -135,18 +172,17 @@ def _limits(call: Call, table: str, y: Scale) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _sum(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale, table: str, op: Callable) -> Any:
+def _sum(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale, table: str, how: str) -> Any:
     call.get(table, "pot_scale_int16")
     largest = 2 * max(float(a.step), float(b.step))
-    first, second = (_scaled(v, s, Factor.of(float(s.step) / largest), 20) for v, s in zip(inputs, (a, b)))
+    tables = [Factor.of(float(s.step) / largest).times(s.all << 20) for s in (a, b)]
     factor = Factor.of(largest / float(_F(2**20) * y.step))
-    return _rounded(op(first, second), factor, y, *_limits(call, table, y))
+    return _paired(inputs, tables, how, factor, y, *_limits(call, table, y))
 
 
 def _product(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale) -> Any:
     factor = Factor.of(_F(_F(a.step * b.step) / y.step))
-    product = ops.mul(_scaled(inputs[0], a), _scaled(inputs[1], b))
-    return _rounded(product, factor, y, *_limits(call, "MulOptions", y))
+    return _paired(inputs, [a.all, b.all], "mul", factor, y, *_limits(call, "MulOptions", y))
 
 
 def _squared_difference(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale) -> Any:
@@ -247,8 +283,8 @@ def _resized_reals(x: Any, axes: Sequence[tuple[np.ndarray, np.ndarray, np.ndarr
 
 _RULES: dict[str, _Rule] = {
     **{kind: _Rule(partial(_looked_up, make=make), 1, kind == "QUANTIZE") for kind, make in _TABLES.items()},
-    "ADD": _Rule(partial(_sum, table="AddOptions", op=ops.add), 2),
-    "SUB": _Rule(partial(_sum, table="SubOptions", op=ops.sub), 2),
+    "ADD": _Rule(partial(_sum, table="AddOptions", how="add"), 2),
+    "SUB": _Rule(partial(_sum, table="SubOptions", how="sub"), 2),
     "MUL": _Rule(_product, 2),
     "SQUARED_DIFFERENCE": _Rule(_squared_difference, 2),
     "PRELU": _Rule(_prelu, 2),
