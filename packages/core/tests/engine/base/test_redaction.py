@@ -97,3 +97,9 @@ def test_settings():
     assert redaction.shown("job_token", "abc") == HIDDEN
     assert redaction.shown("job_token", "") == "''" and redaction.shown("mode", 1) == "1"
     assert redaction.shown("proxy", f"http://me:{SECRET}@proxy") == repr(f"http://{HIDDEN}@proxy")
+
+
+def test_the_folder_that_a_shell_is_in_is_no_secret(monkeypatch):
+    monkeypatch.setenv("PWD", "/home/somebody/training")
+    assert redaction.text("/home/somebody/training/net.py:3") == "/home/somebody/training/net.py:3"
+    assert "hunter2" not in redaction.text("DRIVER=x;UID=me;PWD=hunter2")

@@ -42,9 +42,11 @@ def is_secret(name: str, value: Any = "") -> bool:
 
 def secrets() -> list[str]:
     """Values of environment variables whose names tell of a secret, longest first; short ones could be any
-    word.
+    word, and a shell's PWD is the folder that it is in.
     """
-    found = {v for name, v in os.environ.items() if is_secret(name, v) and len(v) >= _SHORTEST}
+    found = {
+        v for name, v in os.environ.items() if name != "PWD" and is_secret(name, v) and len(v) >= _SHORTEST
+    }
     return sorted(found, key=len, reverse=True)
 
 
