@@ -22,8 +22,7 @@ KERNEL_FN(relu6, f32) {
 
 KERNEL_FN(hardtanh, f32) {
   const auto& a = attrs<myc_hardtanh_attrs>(call);
-  const f32v low = splat(static_cast<float>(a.min_val)), high = splat(static_cast<float>(a.max_val));
-  return map_floats(call, kCheap, [=](f32v x) { return clip(x, low, high); });
+  return clip_floats(call, static_cast<float>(a.min_val), static_cast<float>(a.max_val));
 }
 KERNEL_FN(hardtanh_grad, f32) {
   const auto& a = attrs<myc_hardtanh_grad_attrs>(call);

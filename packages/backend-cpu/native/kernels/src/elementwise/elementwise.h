@@ -38,6 +38,12 @@ MYC_INLINE int32_t map_floats(const myc_call* call, int64_t work, const F& f) {
   });
 }
 
+// Floats limited to [low, high]; high wins where they cross, and what is or meets a NaN is NaN.
+MYC_INLINE int32_t clip_floats(const myc_call* call, float low, float high) {
+  const f32v from = splat(low), to = splat(high), none = splat(low != low || high != high ? NAN : 0.0f);
+  return map_floats(call, 12, [=](f32v x) { return min_or_second(to, max_or_second(from, x)) - none; });
+}
+
 // y = f(a, b) on vectors of floats; equal shapes.
 template <class F>
 MYC_INLINE int32_t map_pairs(const myc_call* call, int64_t work, const F& f) {

@@ -242,12 +242,9 @@ UNARY_DOUBLE(tanh, 400, ::tanh(x))
 
 // ---- clipping ----
 
-// max wins where the bounds cross; NaN stays.
 KERNEL_FN(clip, f32) {
   const auto& a = attrs<myc_clip_attrs>(call);
-  const f32v low = splat(a.has_min ? static_cast<float>(a.min) : -INFINITY);
-  const f32v high = splat(a.has_max ? static_cast<float>(a.max) : INFINITY);
-  return map_floats(call, 8, [=](f32v x) { return min_or_second(high, max_or_second(low, x)); });
+  return clip_floats(call, a.has_min ? static_cast<float>(a.min) : -INFINITY, a.has_max ? static_cast<float>(a.max) : INFINITY);
 }
 
 KERNEL_FN(clip_grad, f32) {

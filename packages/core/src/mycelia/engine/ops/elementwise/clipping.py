@@ -131,13 +131,16 @@ def _bound(value, dtype):
     return dtype.type(limits.min if value < 0 else limits.max)
 
 
-def _bound_steps(p, low, high):
-    return p.constant(-math.inf if low is None else low), p.constant(math.inf if high is None else high)
+def clip_step(p, x, low, high):
+    """The step of a fused program that limits `x` to numbers: its own takes no bound that is NaN."""
+    if math.isnan(low) or math.isnan(high):
+        return p.step("mul", x, p.constant(math.nan))
+    return p.step("clip", x, p.constant(low), p.constant(high))
 
 
 @op(elementwise="same", name="clip", infer=same())
 def _clip(input, *, min: "float?" = None, max: "float?" = None):
-    """`input` limited to [min, max] given as numbers; `max` wins where they cross.
+    """`input` limited to [min, max] given as numbers; `max` wins where they cross, NaN if one of them is NaN.
 
     Shapes: any -> same.  dtypes: real.
     """
@@ -156,6 +159,8 @@ def _clip(rand):
     yield rand(257, low=-3, high=3), dict(min=-1.03, _grad=False)
     yield rand(4, low=-3, high=3), dict(max=0.77)
     yield rand(4), dict(min=3.0, max=1.0)
+    yield rand(35), dict(min=math.nan, _grad=False)
+    yield SPECIAL, dict(min=-1.0, max=math.nan, _grad=False)
     yield SPECIAL, dict(min=-1.5, max=1.5, _grad=False)
     yield rand.ints(-9, 9, (7,)), dict(min=-2.0, max=3.0, _grad=False)
     yield rand(0), dict(min=0.0)
@@ -164,7 +169,7 @@ def _clip(rand):
 
 @_clip.fuse
 def _clip(p, x, *, min, max):
-    return p.step("clip", x, *_bound_steps(p, min, max))
+    return clip_step(p, x, -math.inf if min is None else min, math.inf if max is None else max)
 
 
 @op(elementwise="same", infer=same())
@@ -194,7 +199,8 @@ def clip_grad(rand):
 
 @clip_grad.fuse
 def clip_grad(p, dy, x, *, min, max):
-    low, high = _bound_steps(p, min, max)
+    low = p.constant(-math.inf if min is None else min)
+    high = p.constant(math.inf if max is None else max)
     inside = p.step("and", p.step("less_equal", low, x), p.step("less_equal", x, high))
     return p.step("select", inside, dy, p.constant(0.0))
 

@@ -1,5 +1,7 @@
 """Activation functions made of straight pieces: the ReLU family, the hard forms, shrinking, thresholds."""
 
+import math
+
 import numpy as np
 
 from mycelia.engine.base import errors
@@ -118,12 +120,13 @@ def _hardtanh(ct, input, *, min_val, max_val):
 def _hardtanh(rand):
     yield rand(4, 5, low=-3, high=3)
     yield rand(11, low=-3, high=3), dict(min_val=-0.5, max_val=2.0)
+    yield rand(35), dict(max_val=math.nan, _grad=False)
     yield rand(0)
 
 
 @_hardtanh.fuse
 def _hardtanh(p, x, *, min_val, max_val):
-    return p.step("clip", x, p.constant(min_val), p.constant(max_val))
+    return _clipping.clip_step(p, x, min_val, max_val)
 
 
 @op(elementwise="same", infer=same())

@@ -75,7 +75,8 @@ def _avg_pool(
     (`ceil`) is never counted.
     Shapes: x [N, C, *size] ("NHWC": [N, *size, C]) -> [N, C, *positions] (or with C last).
     dtypes: floating.
-    Errors: ValueError if a window does not fit or the padding is not smaller than the window.
+    Errors: ValueError if a window does not fit, the padding is not smaller than the window or `divisor` is
+    negative.
     """
     x = _np_first(x, data_format)
     how = _average_attributes(x.ndim - 2, kernel, stride, pad)
@@ -86,6 +87,8 @@ def _avg_pool(
 @_avg_pool.infer
 def _avg_pool(x, *, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     need_floating(x=x)
+    if divisor < 0:
+        raise errors.value_error("avg_pool", f"divisor must be 0, for none, or larger, but got {divisor}")
     how = _average_attributes(x.rank - 2, kernel, stride, pad)
     batch, channels, size = _split_shape(x.shape, data_format)
     return TensorType(x.dtype, _shaped(batch, channels, _average_positions(size, *how, ceil), data_format))
