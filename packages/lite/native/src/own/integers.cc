@@ -29,10 +29,6 @@ int32_t own_lookup_any(const myc_call* call) {
   }
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O2")  // what is built for size keeps the ten numbers of these loops in memory
-#endif
-
 namespace {
 
 // Products are rounded to 31 bits with halves up, then by the shift.
