@@ -142,18 +142,21 @@ def test_a_pipe_for_the_rank_that_is_another_file_by_now_is_left_alone(tmp_path,
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="macOS has waitid from Python 3.13 on")
 def test_no_process_is_signalled_whose_number_may_be_another_ones(tmp_path, monkeypatch):
     """Workers that have ended keep their numbers until their groups were ended."""
-    signalled, killpg = [], os.killpg
+    signalled, ended, killpg = [], set(), os.killpg
 
     def end_group(group, number):
         os.waitid(os.P_PID, group, os.WEXITED | os.WNOWAIT | os.WNOHANG)  # raises if it is not ours any more
         signalled.append(number)
+        ended.add(group)
         killpg(group, number)
 
     monkeypatch.setattr(os, "killpg", end_group)
     assert launcher.run(job(tmp_path, "exit 0", 2)) == 0
     assert signalled == [signal.SIGTERM] * 2 + [signal.SIGKILL] * 2
-    with pytest.raises(ChildProcessError):  # nothing is left of them either
-        os.waitpid(-1, os.WNOHANG)
+    assert len(ended) == 2
+    for process in ended:  # nothing is left of them either
+        with pytest.raises(ChildProcessError):
+            os.waitpid(process, os.WNOHANG)
 
 
 def test_workers_of_a_launcher_that_was_killed_end_with_what_they_have_started(tmp_path):

@@ -210,7 +210,7 @@ def test_a_target_over_parameters_by_slices_and_contours(page, gallery, service)
 def test_files_of_runs_are_a_graph(page, gallery, service, runs):
     sha = "ab" * 32
     data = {"role": "data", "sources": [{"kind": "ImageFolderDataset", "paths": ["/data/cats"]}], "files": 3}
-    for name, number in (("files a", 0), ("files b", 1)):
+    for name, number in (("made a", 0), ("made b", 1)):
         lineage_run(gallery / name, 0.1, 0.1, "Adam", 0.5)
         listed = [
             {"line": "run", "session": name, "network": SCRIPT, "git_commit": "c0ffee", "git_dirty": True},
@@ -224,12 +224,12 @@ def test_files_of_runs_are_a_graph(page, gallery, service, runs):
         listed.append({"line": ("artifact", "input")[number], "role": "checkpoint", **file})
         lines = "".join(json.dumps(one) + "\n" for one in listed)
         (gallery / name / "mycelia-artifacts.jsonl").write_text(lines + '{"line": "run", "sess')
-    count = lambda: len(service.get("/api/v1/artifacts?query=run+contains+'files'")["nodes"])
+    count = lambda: len(service.get("/api/v1/artifacts?query=run+contains+'made'")["nodes"])
     until(None, lambda: count() == 4)
-    driver = opened(page, "#/model-traceback?query=run+contains+'files'")
+    driver = opened(page, "#/model-traceback?query=run+contains+'made'")
     labels = lambda: [one.get_attribute("data-label") for one in by(driver, "files-node")]
     until(driver, lambda: len(labels()) == 4)
-    assert labels()[0] == "cats" and labels()[1] == "./files a" and labels()[3] == "./files b"
+    assert labels()[0] == "cats" and labels()[1] == "./made a" and labels()[3] == "./made b"
     assert SCRIPT.split("/")[-1] in labels()[2] and "3 more checkpoints" in by(driver, "files-node")[1].text
     left = [one.rect["x"] for one in by(driver, "files-node")]
     assert left == sorted(set(left))  # from what was there first to what came of it
@@ -253,7 +253,7 @@ def test_files_of_runs_are_a_graph(page, gallery, service, runs):
     by(driver, "files-node")[1].click()
     until(driver, lambda: by(driver, "files-told")[0].find_elements(By.TAG_NAME, "a"))
     by(driver, "files-told")[0].find_element(By.TAG_NAME, "a").click()
-    until(driver, lambda: "train_id=.%2Ffiles+a" in driver.current_url)
+    until(driver, lambda: "train_id=.%2Fmade+a" in driver.current_url)
     driver = opened(page, "#/model-traceback?query=run+==+'lin1'")
     until(driver, lambda: by(driver, "files-none"))
 
