@@ -101,16 +101,25 @@ def test_logs_are_whole_whatever_the_screen_takes(tmp_path, monkeypatch):
 
 
 RANKS_BY_ARRIVAL = """
-import os, sys
+import os, sys, time
 from mycelia.engine.communication.launch import tell_launcher
 
 local = int(os.environ["LOCAL_RANK"])
 tell_launcher(1 - local)
+print("met", flush=True)
+
+
+def await_other(word):
+    log = os.path.join(sys.argv[1], f"worker_{1 - local}.log")
+    while not os.path.exists(log) or word not in open(log).read():
+        time.sleep(0.01)
+
+
 if local == 1:  # rank 0 has missed rank 1, which is the other
+    await_other("met")
     print("rank 1 takes no part in barrier()", flush=True)
     sys.exit(1)
-while "takes no part" not in open(sys.argv[1]).read():
-    pass
+await_other("takes no part")
 sys.exit(5)
 """
 
@@ -119,9 +128,10 @@ sys.exit(5)
 def test_ranks_that_were_given_by_arrival_are_blamed_by_these(tmp_path, capfd, monkeypatch, node_rank):
     """Not by their place on the machine, which is another number."""
     monkeypatch.setattr(launcher, "_meeting_place", lambda job: None)  # which is on another machine
+    monkeypatch.setattr(launcher, "_PATIENCE_S", 120.0)  # this machine may be slow
     script = tmp_path / "work.py"
     script.write_text(RANKS_BY_ARRIVAL)
-    command = [sys.executable, str(script), str(tmp_path / "worker_1.log")]
+    command = [sys.executable, str(script), str(tmp_path)]
     code = launcher.run(Job(command, 3, 2, log_dir=tmp_path, node_rank=node_rank))
     told = capfd.readouterr().out.split("\nmsrun: ")[1]
     if node_rank < 0:
