@@ -23,6 +23,13 @@ def multiplied(x: Any, multiplier: int, left: int, right: int, up: bool | int = 
     return (high + 2 ** (right - 1) - ((high < 0) & (not up))) >> right
 
 
+def _rescaled(
+    x: Any, multiplier: int, left: int, right: int, up: int, zero: int, low: int, high: int, to: str
+) -> np.ndarray:  # fmt: skip
+    made = multiplied(x, multiplier, left, right, up) + zero
+    return np.clip(made, low, high).astype(to)
+
+
 @op(name="lookup", nondiff=True, on_host=True)
 def lookup(x, table):
     """The element of `table` [256] for each of x, int8 or uint8, whose least integer has the first one."""
@@ -48,8 +55,7 @@ def rescale(
     to: "str",
 ):
     """`multiplied` of x, int32, plus `zero`, from `low` to `high`, as `to`: int8, uint8 or int32."""
-    made = multiplied(x, multiplier, left, right, up) + zero
-    return np.clip(made, low, high).astype(to)
+    return _rescaled(x, multiplier, left, right, up, zero, low, high, to)
 
 
 @rescale.infer
@@ -83,8 +89,7 @@ def pair(
     One of them broadcasts to the other, number `whole`, which has the shape of the result.
     """
     first, second = (t[v.astype(np.int64) - np.iinfo(v.dtype).min] for v, t in ((x, of_x), (y, of_y)))
-    made = multiplied(HOW[how](first, second), multiplier, left, right, up) + zero
-    return np.clip(made, low, high).astype(to)
+    return _rescaled(HOW[how](first, second), multiplier, left, right, up, zero, low, high, to)
 
 
 @pair.infer
