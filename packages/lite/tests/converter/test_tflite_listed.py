@@ -175,30 +175,12 @@ def cases():
             constants=(1,),
         ),
     )
-    yield (
-        "ARG_MAX",
-        *plain(
-            "ARG_MAX",
-            X,
-            np.int32(1),
-            shape=(2, 4),
-            dtype="int32",
-            options=table("ArgMaxOptions", output_type="INT32"),
-            constants=(1,),
-        ),
-    )
-    yield (
-        "ARG_MIN",
-        *plain(
-            "ARG_MIN",
-            X,
-            np.int32(2),
-            shape=(2, 3),
-            dtype="int64",
-            options=table("ArgMinOptions", output_type="INT64"),
-            constants=(1,),
-        ),
-    )
+    for kind, name, axis, shape, dtype in (
+        ("ARG_MAX", "ArgMaxOptions", 1, (2, 4), "int32"),
+        ("ARG_MIN", "ArgMinOptions", 2, (2, 3), "int64"),
+    ):
+        options = table(name, output_type=dtype.upper())
+        yield kind, *plain(kind, X, np.int32(axis), shape=shape, dtype=dtype, options=options, constants=(1,))
     yield "TOPK_V2", "TOPK_V2", [X, np.int32(2)], [("float32", (2, 3, 2)), ("int32", (2, 3, 2))], None, (1,)
     yield (
         "BATCH_MATMUL",
