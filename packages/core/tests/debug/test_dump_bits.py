@@ -72,14 +72,6 @@ def random_function(rng):
     return function, x
 
 
-@pytest.fixture(params=[ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=request.param)
-    yield request.param
-    ms.set_context(mode=before)
-
-
 @pytest.mark.fuzz(12)
 def test_files_and_rows_are_what_ran(seed, mode, tmp_path):
     rng = np.random.default_rng(seed)

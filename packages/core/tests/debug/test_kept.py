@@ -11,21 +11,10 @@ import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
 from mycelia.debug.dump.groups import Group, Step
 from mycelia.debug.dump.kept import Kept
-from mycelia.engine import _C, observing
+from mycelia.engine import _C
 from mycelia.engine.observing.observers import Watched
 
-
-@pytest.fixture(autouse=True)
-def from_the_first_step():
-    observing.set_iteration(0)
-
-
-@pytest.fixture(params=[ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=request.param)
-    yield request.param
-    ms.set_context(mode=before)
+pytestmark = pytest.mark.usefixtures("from_the_first_step")
 
 
 def training():

@@ -15,6 +15,8 @@ from mycelia import Tensor, debug, nn, ops
 from mycelia.debug.conditions import NO_PREVIOUS
 from mycelia.engine import observing
 
+pytestmark = pytest.mark.usefixtures("from_the_first_step")
+
 X, Y = Tensor(np.ones((4, 3), np.float32)), Tensor(np.zeros((4, 2), np.float32))
 
 
@@ -25,19 +27,6 @@ class Net(nn.Cell):
 
     def construct(self, x):
         return self.fc(ops.relu(x))
-
-
-@pytest.fixture(autouse=True)
-def from_the_first_step():
-    observing.set_iteration(0)
-
-
-@pytest.fixture(params=[ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=request.param)
-    yield request.param
-    ms.set_context(mode=before)
 
 
 @pytest.fixture

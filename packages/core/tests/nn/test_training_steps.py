@@ -15,14 +15,6 @@ BY_LIST_WITH_SENS = ops.GradOperation(get_by_list=True, sens_param=True)
 BY_POSITION = ops.GradOperation()
 
 
-@pytest.fixture(params=[ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["eager", "graph"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=request.param)
-    yield request.param
-    ms.set_context(mode=before)
-
-
 class Network(nn.Cell):
     """Statistics, a counter and random numbers; returns a loss."""
 

@@ -34,14 +34,6 @@ class Net(nn.Cell):
         return self.out(self.flat(nn.ReLU()(self.norm(self.conv(x)))))
 
 
-@pytest.fixture(params=[ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["eager", "graph"])
-def mode(request):
-    before = ms.get_context("mode")
-    ms.set_context(mode=request.param)
-    yield request.param
-    ms.set_context(mode=before)
-
-
 @pytest.fixture
 def together():
     ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)

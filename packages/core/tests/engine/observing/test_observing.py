@@ -88,13 +88,6 @@ def watched():
         observing.unwatch(observer)
 
 
-@pytest.fixture(params=[ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
-def mode(request):
-    ms.set_context(mode=request.param)
-    yield request.param
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-
-
 def state(step):
     return {p.name: p.asnumpy().tobytes() for p in step.get_parameters()}
 
