@@ -94,7 +94,7 @@ def _told(graph: ScopeGraph, one: Operator, readers: dict[int, list[int]]) -> di
     }
 
 
-def _rows(graph: ScopeGraph) -> Iterator[tuple[str, ...]]:
+def _rows(graph: ScopeGraph) -> Iterator[tuple[str | int, ...]]:
     yield _COLUMNS
     every = operators(graph)
     readers = _readers(graph, {one.leaf for one in every})
@@ -102,4 +102,4 @@ def _rows(graph: ScopeGraph) -> Iterator[tuple[str, ...]]:
         told = _told(graph, one, readers)
         is_reduced = "" if told["reduced"] is None else "yes" if told["reduced"] else "no"
         ends = ("\n".join(told[which]) for which in ("inputs", "outputs"))
-        yield str(told["id"]), told["label"], told["name"], told["type"], told["flag"], is_reduced, *ends
+        yield told["id"], told["label"], told["name"], told["type"], told["flag"], is_reduced, *ends
