@@ -87,8 +87,8 @@ int32_t conv_few(const myc_call* call, const ConvShape& s, const float* x, const
   for (int64_t o = 0; o < s.o; ++o) first[o] = bias ? bias[o] : 0.0f;
   for (int64_t i = 0; i < panels.count; ++i) {
     const int64_t begin = panels.begin(i), rows = panels.height(i);
-    for (int64_t t = 0; t < terms; ++t)
-      for (int64_t o = 0; o < rows; ++o) packed[begin * terms + t * rows + o] = w[(begin + o) * terms + t];
+    for (int64_t o = 0; o < rows; ++o)
+      for (int64_t t = 0; t < terms; ++t) packed[begin * terms + t * rows + o] = w[(begin + o) * terms + t];
   }
   int64_t* to = offset;
   for (int64_t c = 0; c < s.c; ++c)

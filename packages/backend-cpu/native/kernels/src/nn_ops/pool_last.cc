@@ -35,6 +35,20 @@ int64_t list_pixels(const Pool& p, int64_t z, int64_t y, int64_t e, int64_t* off
 
 int64_t most_pixels(const Pool& p) { return p.axis[0].kernel * p.axis[1].kernel * p.axis[2].kernel; }
 
+// Pixels of a window that lies inside of the image, as offsets from its first one; nothing if none does.
+void list_inside(const Pool& p, int64_t* offsets) {
+  const Axis &az = p.axis[0], &ay = p.axis[1], &ae = p.axis[2];
+  for (const Axis& a : p.axis) {
+    if ((a.kernel - 1) * a.dilation >= a.in) return;
+  }
+  for (int64_t i = 0; i < az.kernel; ++i)
+    for (int64_t j = 0; j < ay.kernel; ++j)
+      for (int64_t k = 0; k < ae.kernel; ++k)
+        *offsets++ = ((i * az.dilation * ay.in + j * ay.dilation) * ae.in + k * ae.dilation) * p.channels;
+}
+
+bool is_inside(const Axis& a, int64_t at) { return a.begin(at) >= 0 && a.end(at) <= a.in; }
+
 // Pixels of a window, as offsets of their first channel from `at` in the image.
 struct Pixels {
   const int64_t* offsets;
@@ -45,34 +59,36 @@ struct Pixels {
 // the threads.
 template <class Body>
 MYC_INLINE int32_t for_windows(const myc_call* call, const Pool& p, const Body& body) {
-  const Axis& across = p.axis[2];
+  const Axis &deep = p.axis[0], &down = p.axis[1], &across = p.axis[2];
   const int64_t most = most_pixels(p);
-  const int64_t rows = p.images * p.axis[0].out * p.axis[1].out, width = p.axis[2].out;
+  const int64_t rows = p.images * deep.out * down.out, width = across.out;
   if (rows == 0 || width == 0 || p.channels == 0) return MYC_OK;
   Scratch scratch(call);
-  int64_t* lists = scratch.take<int64_t>(max_workers(call) * most);
+  int64_t* lists = scratch.take<int64_t>((max_workers(call) + 1) * most);  // of windows at the border; then of all others
   if (!lists) return MYC_E_MEMORY;
+  int64_t* whole = lists + max_workers(call) * most;
+  list_inside(p, whole);
+  int64_t first = 0, last = width;  // windows of a row that lie inside along it
+  while (first < width && !is_inside(across, first)) ++first;
+  while (last > first && !is_inside(across, last - 1)) --last;
   constexpr int64_t kCut = 64 * kLanes;  // channels
   const int64_t cuts = rows < 4 * max_workers(call) && max_workers(call) > 1 ? ceil_div(p.channels, kCut) : 1;
-  const int64_t work = 8 * width * p.channels * (most_pixels(p) + 1) / cuts;
+  const int64_t work = 8 * width * p.channels * (most + 1) / cuts;
   parallel_for_worker(call, rows * cuts, kMinParallelWork / (work + 1) + 1,
                       [&](int64_t begin, int64_t end, int32_t worker) {
+                        int64_t* list = lists + worker * most;
                         for (int64_t i = begin; i < end; ++i) {
-                          const int64_t row = i / cuts, cut = i % cuts, y = row % p.axis[1].out;
-                          const int64_t z = row / p.axis[1].out % p.axis[0].out;
-                          const int64_t image = row / p.axis[1].out / p.axis[0].out;
-                          int64_t* list = lists + worker * most;
-                          Pixels pixels = {list, 0, 0};
-                          int64_t listed = -1;  // a window whose list serves all that lie inside
+                          const int64_t row = i / cuts, cut = i % cuts, y = row % down.out;
+                          const int64_t z = row / down.out % deep.out, image = row / down.out / deep.out;
+                          const int64_t from = p.channels * cut / cuts, to = p.channels * (cut + 1) / cuts;
+                          const bool inside = is_inside(deep, z) && is_inside(down, y);
+                          const int64_t start = (deep.begin(z) * down.in + down.begin(y)) * across.in;
                           for (int64_t e = 0; e < width; ++e) {
-                            const bool inside = across.begin(e) >= 0 && across.end(e) <= across.in;
-                            if (inside && listed >= 0) {
-                              pixels.at = (e - listed) * across.stride * p.channels;
+                            if (inside && e >= first && e < last) {
+                              body(image, z, y, e, from, to, Pixels{whole, most, (start + across.begin(e)) * p.channels});
                             } else {
-                              pixels.count = list_pixels(p, z, y, e, list), pixels.at = 0;
-                              listed = inside ? e : -1;
+                              body(image, z, y, e, from, to, Pixels{list, list_pixels(p, z, y, e, list), 0});
                             }
-                            body(image, z, y, e, p.channels * cut / cuts, p.channels * (cut + 1) / cuts, pixels);
                           }
                         }
                       });
