@@ -294,6 +294,50 @@ def test_files_of_the_old_rule_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "array, lines",
+    [
+        (np.zeros((3, 0), np.float32), ["Shape: (3, 0)", "Max: nan"]),
+        (np.float32(3), ["Shape: ()", "Mean: 3"]),
+        (np.array([[3, 4j]], np.complex64), ["Dtype: complex64", "Max: 4"]),
+        (np.array([1.5, -2], ">f4"), ["Dtype: float32", "Min: -2"]),
+        (np.array([1.5, -2], np.longdouble), ["Dtype: float64", "Min: -2"]),
+        (np.full(2, 2**64 - 1, np.uint64), ["Dtype: uint64", "Max: 1.84467441e+19"]),
+        (np.array([1e300, -1e300]), ["Max: 1e+300", "Min: -1e+300"]),
+    ],
+)
+def test_arrays_of_all_kinds_are_printed_and_compared(array, lines, tmp_path):
+    np.save(tmp_path / "x.npy", array)
+    printed = invoke("pt", tmp_path / "x.npy", "-c").output.splitlines()
+    assert set(lines) <= set(printed)
+    assert len((tmp_path / "x.npy.txt").read_text().split()) == array.size
+    assert "AllClose: True" in invoke("cp", tmp_path / "x.npy", tmp_path / "x.npy").output
+    assert precision.measure(array, array, strict=True).values["MaxULP"] == 0
+
+
+def test_complex_numbers_against_real_ones_are_two_each(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[1, 2 + 1j]], np.complex64))
+    np.save(tmp_path / "y.npy", np.float32([[1, 2]]))
+    for left, right in (("x", "y"), ("y", "x")):
+        done = invoke("cp", tmp_path / f"{left}.npy", tmp_path / f"{right}.npy").output
+        assert "1 of 4" in done and "(0, 1, 1)" in done  # the imaginary part of the second
+    far = precision.measure(np.complex64([1, 2 + 1j]), np.float32([1, 2]), strict=True).values
+    assert far["MaxAbsoluteError"] == 1.0 and not alike(np.complex64([1, 2 + 1j]), np.float32([1, 2]), 0.98)
+
+
+@pytest.mark.parametrize("array", [np.array(["a"]), np.zeros(2, [("a", "f4")]), np.array(["2020"], "M8[Y]")])
+def test_arrays_of_something_else_than_numbers_are_told(array, tmp_path):
+    np.save(tmp_path / "x.npy", array)
+    for words in (["pt"], ["cp", str(tmp_path / "x.npy")]):
+        done = CliRunner().invoke(app, [*words, str(tmp_path / "x.npy")])
+        assert done.exit_code == 1 and "expected numbers" in str(done.exception)
+
+
+def test_a_folder_without_asynchronous_dumps_is_told(tmp_path):
+    done = CliRunner().invoke(app, ["convert", "-d", str(tmp_path), "-out", str(tmp_path / "out")])
+    assert done.exit_code == 1 and "no file of an asynchronous dump" in str(done.exception)
+
+
+@pytest.mark.parametrize(
     "name, content", [("x.npy", b"\x93NUMPY"), ("x_shape_9_Float32_N.bin", b"1234"), ("x.bin", b"")]
 )
 def test_damaged_files_are_told(tmp_path, name, content):
@@ -346,7 +390,7 @@ def test_tables_of_something_else_are_told(tmp_path, text):
 def test_a_file_that_is_no_array_is_said_to_be_none_and_not_to_be_loaded_unsafely(tmp_path):
     (tmp_path / "x.npy").write_bytes(b"import os\n")
     done = CliRunner().invoke(app, ["pt", str(tmp_path / "x.npy")])
-    assert "is no array" in str(done.exception) and "allow_pickle" not in str(done.exception)
+    assert "cannot be read" in str(done.exception) and "allow_pickle" not in str(done.exception)
 
 
 @pytest.mark.parametrize("value, count", [(2.0, 0), (-1.0, 3)])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mycelia.debug.dump import files
-from mycelia.engine.base import dtypes
+from mycelia.engine.base import dtypes, errors
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.observing import Operator
 
@@ -91,14 +91,14 @@ def read_operators(rank_folder: Path, number: int) -> dict[str, RecordedOperator
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as cause:
-        raise ValueError(f"{path} cannot be read: {cause}") from None
+        raise errors.value_error("dump", f"{path} cannot be read: {cause}") from None
     try:
         told = json.loads(text)
         if told["version"] != _VERSION:
             raise ValueError(f"it is of version {told['version']!r}, not {_VERSION}")
         return {str(name): _read(one) for name, one in told["operators"].items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as cause:
-        raise ValueError(f"{path} cannot be read: {cause!r}") from None
+        raise errors.value_error("dump", f"{path} cannot be read: {cause!r}") from None
 
 
 def is_sampled(rank_folder: Path) -> bool:

@@ -306,6 +306,8 @@ def convert_dump(
     if not source.exists():
         raise errors.value_error("convert", f"there is no file and no folder {os.fspath(source)!r}")
     files = sorted(filter(async_dump.is_named_as_dump, source.rglob("*"))) if source.is_dir() else [source]
+    if not files:
+        raise errors.value_error("convert", f"{os.fspath(source)!r} holds no file of an asynchronous dump")
     count = sum(len(async_dump.convert(file, out, kind, layout == _DEVICE)) for file in files)
     console.print(f"{len(files)} files, {count} tensors: {out}", markup=False)
 

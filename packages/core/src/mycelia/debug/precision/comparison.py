@@ -15,9 +15,10 @@ import numpy as np
 from mycelia.debug.dump import files
 from mycelia.debug.precision import measures
 from mycelia.debug.precision.matching import BY_NAME, Names, Pair, pairs
-from mycelia.debug.precision.sums import Sums, extremes, flat, sums
+from mycelia.debug.precision.sums import Sums, alike_kinds, extremes, flat, sums
 from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.ir import SourceLine, read_graphs
+from mycelia.debug.reading.statistic_files import shape_of
 from mycelia.debug.statistics import Statistics
 from mycelia.engine.base import errors
 
@@ -135,7 +136,7 @@ def alike(left: np.ndarray, right: np.ndarray, threshold: float) -> bool:
     """Whether two arrays of one size say the same: not finite at the same places, and the rest within the
     angle of which `threshold` is the cosine, in direction and in size, which a cosine alone does not see.
     """
-    x, y = (measures.wide(v) for v in (left, right))
+    x, y = (measures.wide(v) for v in alike_kinds(left, right))
     if not measures.same_pattern(x, y):
         return False
     finite = np.isfinite(y)
@@ -152,7 +153,7 @@ def _near(s: Sums, threshold: float) -> bool:
 def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float) -> Row:
     left = pair.left.array(mapped=True)
     right = None if pair.right is None else pair.right.array(mapped=True)
-    shape = left.shape if left is not None else _shape(pair.left.row)
+    shape = left.shape if left is not None else shape_of(pair.left.row or {})
     dtypes = _dtype(left, pair.left.row), _dtype(right, pair.right.row if pair.right else None)
     numbers = pair.left.statistics() if left is None else None
     row = Row(index, pair, iteration, shape, dtypes, _overflow(left, numbers))
@@ -197,11 +198,6 @@ def _overflow(array: np.ndarray | None, numbers: Statistics | None) -> str:
 
 def _dtype(array: np.ndarray | None, row: dict[str, str] | None) -> str:
     return str(array.dtype) if array is not None else (row or {}).get("Data Type", "")
-
-
-def _shape(row: dict[str, str] | None) -> tuple[int, ...]:
-    text = (row or {}).get("Shape", "").strip("()")
-    return tuple(int(d) for d in text.split(",") if d.strip())
 
 
 def save(comparison: Comparison, path: str | os.PathLike) -> None:

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from mycelia.debug.dump import files, graph_files
 from mycelia.debug.precision.comparison import alike
 from mycelia.debug.reading.folders import Dump, Record
@@ -137,6 +135,6 @@ def _records(dump: Dump) -> list[tuple[Record, str, str]]:
 
 def _form(record: Record) -> tuple[int, str]:
     """Number of elements and type: equal for values that may be the same. Layouts differ."""
-    assert record.path is not None
-    array = np.load(record.path, mmap_mode="r", allow_pickle=False)
+    array = record.array(mapped=True)
+    assert array is not None
     return array.size, str(array.dtype)

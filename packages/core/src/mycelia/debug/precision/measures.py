@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mycelia.debug.precision.sums import Sums, flat, sums
+from mycelia.debug.precision.sums import Sums, alike_kinds, flat, sums
+from mycelia.debug.reading.arrays import native
 
 #: Columns of a comparison of tensors, and what computes each.
 COLUMNS: dict[str, Callable[[Sums], float | str]] = {
@@ -76,6 +77,7 @@ def measure(left: np.ndarray, right: np.ndarray, strict: bool = False) -> Measur
     """
     if left.size != right.size:
         raise ValueError(f"{left.shape} and {right.shape} do not have the same number of elements")
+    left, right = alike_kinds(native(left), native(right))
     total = sums(left, right)
     whole = total.nonfinite
     with np.errstate(all="ignore"):

@@ -59,9 +59,18 @@ def flat(array: np.ndarray) -> np.ndarray:
     return found.view(found.real.dtype) if found.dtype.kind == "c" else found
 
 
+def alike_kinds(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both complex if one is."""
+    kinds = left.dtype.kind, right.dtype.kind
+    if "c" not in kinds or kinds[0] == kinds[1]:
+        return left, right
+    dtype = np.result_type(left, right)
+    return left.astype(dtype, copy=False), right.astype(dtype, copy=False)
+
+
 def sums(left: np.ndarray, right: np.ndarray) -> Sums:
     """Of two arrays of one number of elements."""
-    a, b = flat(left), flat(right)
+    a, b = map(flat, alike_kinds(left, right))
     ranges = [extremes(v) for v in (a, b)]
     found = Sums(a.size, _nonfinite(ranges))
     if found.nonfinite is not None or not a.size:

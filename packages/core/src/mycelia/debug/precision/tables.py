@@ -11,6 +11,8 @@ import numpy as np
 from rich.table import Table
 
 from mycelia.debug.precision import measures
+from mycelia.debug.precision.sums import alike_kinds
+from mycelia.debug.reading.arrays import read_array
 from mycelia.debug.statistics import statistics
 from mycelia.engine.base import errors
 
@@ -40,19 +42,13 @@ def load(path: Path) -> np.ndarray:
 
     Errors: ValueError for a file that is neither.
     """
-    if path.suffix == ".bin":
-        return _raw(path)
-    try:
-        with open(path, "rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as cause:
-        raise errors.value_error("file", f"{path} is no array: {cause}") from None
+    return _raw(path) if path.suffix == ".bin" else read_array(path, "file")
 
 
 def _raw(path: Path) -> np.ndarray:
     head, _, rest = path.stem.partition("_shape_")
-    *sizes, dtype, _ = rest.split("_")
     try:
+        *sizes, dtype, _ = rest.split("_")
         shape = [int(d) for d in sizes if d]
         return np.fromfile(path, np.dtype(dtype.lower())).reshape(shape)
     except (TypeError, ValueError, OSError) as cause:
@@ -67,12 +63,13 @@ def compare_elements(
     """Errors: ValueError for other numbers of elements; `limit` wrong ones are kept."""
     if left.size != right.size:
         raise errors.value_error("cp", f"shapes {left.shape} and {right.shape} do not match")
+    left, right = alike_kinds(left, right)
     x, y = measures.wide(left), measures.wide(right)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         close = np.abs(x - y) <= atol + rtol * np.abs(y)
     close |= (x == y) | (np.isnan(x) & np.isnan(y))
     places = np.flatnonzero(~close)
-    shape = right.shape if x.size == right.size else (x.size,)
+    shape = right.shape if x.size == right.size else (*right.shape, 2)  # real and imaginary parts
     wrong = [
         (tuple(int(i) for i in np.unravel_index(p, shape)), float(x[p]), float(y[p]), float(x[p] - y[p]))
         for p in places[:limit]
@@ -106,7 +103,7 @@ def element_table(found: Elements) -> Table:
 def first_table(left: np.ndarray, right: np.ndarray, limit: int) -> Table:
     """The first elements of both."""
     table = Table("Index", "Left", "Right", "Diff", box=None, pad_edge=False)
-    x, y = measures.wide(left), measures.wide(right)
+    x, y = (measures.wide(v) for v in alike_kinds(left, right))
     for i in range(min(limit, x.size)):
         table.add_row(str(i), f"{x[i]:.9g}", f"{y[i]:.9g}", f"{x[i] - y[i]:.6g}")
     return table
@@ -114,5 +111,7 @@ def first_table(left: np.ndarray, right: np.ndarray, limit: int) -> Table:
 
 def text_of(array: np.ndarray) -> str:
     """All elements, a line for each row of the last axis."""
+    if not array.size:
+        return ""
     rows = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, 1)
     return "\n".join(" ".join(str(v) for v in row) for row in rows) + "\n"

@@ -5,7 +5,6 @@ say.
 from __future__ import annotations
 
 import csv
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from mycelia.debug.dump import files
+from mycelia.debug.reading.arrays import read_array
+from mycelia.debug.reading.statistic_files import read_rows, statistics_of
 from mycelia.debug.statistics import Statistics, statistics
 from mycelia.engine.base import errors
 
@@ -24,9 +25,6 @@ _NAME = re.compile(
     r"(?P<kind>[A-Za-z0-9]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<stamp>\d+)\.(?P<io>input|output)\."
     r"(?P<slot>\d+)\.(?P<layout>[A-Za-z0-9_]+?)(?:\.(?P<dtype>[A-Za-z0-9]+))?\.npy"
 )
-
-
-_MAPPED = 1 << 20  # bytes of a file from which a map of it costs less than its read
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,7 @@ class Record:
         """
         if self.path is None:
             return None
-        try:
-            is_large = mapped and self.path.stat().st_size > _MAPPED
-            return np.load(self.path, mmap_mode="r" if is_large else None, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as cause:
-            raise errors.value_error("dump", f"{self.path} cannot be read: {cause}") from None
+        return read_array(self.path, "dump", mapped)
 
     def nonfinite(self) -> dict[str, int] | None:
         """How many elements are "nan", "inf" and "-inf", without the kinds that there are none of; None:
@@ -65,14 +59,16 @@ class Record:
         columns = {"nan": "NaN Count", "inf": "Positive Inf Count", "-inf": "Negative Inf Count"}
         if self.row is None or any(column not in self.row for column in columns.values()):
             return None
-        return {kind: int(self.row[c]) for kind, c in columns.items() if int(self.row[c])}
+        numbers = statistics_of(self.row)
+        counts = (numbers.nan, numbers.positive_inf, numbers.negative_inf)
+        return {kind: count for kind, count in zip(columns, counts) if count}
 
     def statistics(self) -> Statistics | None:
         """Computed from the elements, or what the dump says of them."""
         array = self.array()
         if array is not None:
             return statistics(array)
-        return None if self.row is None else _of_row(self.row)
+        return None if self.row is None else statistics_of(self.row)
 
 
 def nonfinite(array: np.ndarray) -> dict[str, int]:
@@ -90,29 +86,6 @@ def _infinite(array: np.ndarray, sign: int) -> int:
     return int((infinite & (array * sign > 0)).sum())
 
 
-def _of_row(row: dict[str, str]) -> Statistics:
-    """A count that the row has not is 0, or 1 if other columns say that there is such an element: a device's
-    extremes are of all elements, the host's are NaN where no element is finite.
-    """
-
-    def number(column: str) -> float:
-        return float(row.get(column) or math.nan)
-
-    def count(column: str, is_any: bool = False) -> int:
-        return int(float(row.get(column) or is_any))
-
-    high, low = number("Max Value"), number("Min Value")
-    infinite = count("Negative Inf Count", low == -math.inf), count("Positive Inf Count", high == math.inf)
-    is_any = (
-        bool(row.get("Max Value")) and math.isnan(high) and not any(infinite) and row.get("Data Size") != "0"
-    )
-    return Statistics(
-        count("Count"), high, low, number("Avg Value"), number("L2Norm Value"),
-        count("NaN Count", is_any), *infinite, count("Zero Count"),
-        count("Negative Zero Count"), count("Positive Zero Count"),
-    )  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """A dumped run of a graph."""
@@ -124,10 +97,10 @@ class Step:
     folder: Path
 
     def records(self) -> list[Record]:
-        """All tensors, in order of execution."""
+        """All tensors, in order of execution.  Errors: ValueError for a `statistic.csv` that is damaged."""
         full = _mapping(self.folder)
         found: dict[tuple, Record] = {}
-        for row in _rows(self.folder / "statistic.csv"):
+        for row in read_rows(self.folder / "statistic.csv"):
             record = Record(
                 row["Op Type"], row["Op Name"], row["Timestamp"], row["IO"], int(row["Slot"]), row=row
             )
@@ -145,19 +118,14 @@ class Step:
 
 def _mapping(folder: Path) -> dict[str, str]:
     """Short names of files -> their full ones."""
+    path = folder / "mapping.csv"
     try:
-        with open(folder / "mapping.csv", encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8", newline="") as file:
             return {row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
     except FileNotFoundError:
         return {}
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            yield from csv.DictReader(file)
-    except FileNotFoundError:
-        return
+    except (UnicodeDecodeError, csv.Error) as cause:
+        raise errors.value_error("dump", f"{path} cannot be read: {cause}") from None
 
 
 def _numbers(path: Path) -> Iterator[int]:
