@@ -81,22 +81,22 @@ def test_in_python(case):
 
 @pytest.fixture(scope="module")
 def jdk(tmp_path_factory):
-    """(folder of the classes and of the library, the java command)"""
+    """(folder of the classes and of the library, built as docs/lite-runtime.md says, and the java command)"""
     javac, java = shutil.which("javac"), shutil.which("java")
     headers = Path(javac).resolve().parents[1] / "include" if javac else None
     if java is None or headers is None or not (headers / "jni.h").is_file():
         pytest.skip("there is no JDK")
+    if shutil.which("cmake") is None:
+        pytest.skip("there is no CMake")
     folder = tmp_path_factory.mktemp("java")
-    jni = JAVA.parent / "native" / "jni" / "jni.cc"
-    subprocess.run(
-        linked(
-            folder, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-I{headers}", f"-I{headers}/linux",
-            jni, "-o", folder / "libmycelia_lite_jni.so",
-        ),
-        check=True,
-    )  # fmt: skip
-    sources = [*JAVA.rglob("*.java"), ROOT / "examples" / "lite_java" / "Classify.java", CHECKS]
-    subprocess.run([javac, "-Xlint:all", "-Werror", "-d", folder, *sources], check=True)
+    flags = ["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", "-DCMAKE_JAVA_COMPILE_FLAGS=-Xlint:all;-Werror"]
+    configure = ["cmake", "-S", JAVA, "-B", folder, f"-DMYCELIA_LITE={runtime.folder()}", *flags]
+    for command in (configure, ["cmake", "--build", folder]):
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    sources = [ROOT / "examples" / "lite_java" / "Classify.java", CHECKS]
+    jar = folder / "mycelia-lite.jar"
+    subprocess.run([javac, "-Xlint:all", "-Werror", "-cp", jar, "-d", folder, *sources], check=True)
     return folder, java
 
 
@@ -105,7 +105,8 @@ CHECKS = Path(__file__).with_name("Checks.java")
 
 def _run_java(jdk, *arguments: object) -> list[object]:
     folder, java = jdk
-    return [java, "-Xss4m", f"-Djava.library.path={folder}", "-cp", folder, *arguments]
+    path = f"{folder}:{folder / 'mycelia-lite.jar'}"
+    return [java, "-Xss4m", f"-Djava.library.path={folder}", "-cp", path, *arguments]
 
 
 def test_in_java(case, jdk):
