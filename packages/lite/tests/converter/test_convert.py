@@ -175,6 +175,7 @@ def test_products_and_odd_outputs(tmp_path, write_mindir):
     ("change", "code", "reason"),
     [
         (dict(model_file="nowhere.mindir"), Code.INPUT_PARAM_INVALID, "nowhere.mindir does not exist"),
+        (dict(output_file="no/where"), Code.INPUT_PARAM_INVALID, "folder of the output file, .*, does not"),
         (dict(framework=mslite.FmkType.OM), Code.NOT_SUPPORT, "models of OM cannot be imported yet"),
         (dict(input_shapes={"y": [1]}), Code.INPUT_PARAM_INVALID, "inputShape names 'y', but the inputs are"),
         (dict(input_shapes={"x": [1, 2]}), Code.INPUT_PARAM_INVALID, "2 dimensions, but it has 4"),

@@ -240,6 +240,9 @@ def test_all_operators_that_are_not_known_are_listed_with_their_nodes(tmp_path):
     assert listed in str(caught.value) and not (tmp_path / "out.ms").exists()
 
 
+TWICE = made.graph([node("Abs", "x", "b"), node("Exp", "x", "b")], {}, "b")
+
+
 @pytest.mark.parametrize(
     ("nodes", "code", "reason"),
     [
@@ -255,6 +258,9 @@ def test_all_operators_that_are_not_known_are_listed_with_their_nodes(tmp_path):
         ([node("TfIdfVectorizer", "x", "y", name="n", pool_strings=["a"])], -302, "'pool_strings'"),
         ([node("Add", "x w", "y", name="a")], -7, r"node 'a' \(Add\): "),
         ([node("Softmax", "x", "y", name="s", axis=2)], -302, "axis 2 does not exist"),
+        ([node("Relu", "x", "y"), node("Abs", "x", "y", name="a")], -200, r"'a' \(Abs\): its result 'y' is"),
+        ([node("Relu", "x", "w", name="r"), node("Abs", "w", "y")], -200, r"'r' \(Relu\): its result 'w' is"),
+        ([node("If", "w", "y", then_branch=TWICE, else_branch=TWICE)], -200, r"\(Exp\): its result 'b' is"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_imported_names_node_operator_and_attribute(tmp_path, nodes, code, reason):
@@ -295,6 +301,15 @@ def test_operators_that_were_others_are_told(tmp_path, kind, since):
     )
     with pytest.raises(ConversionError, match=rf"\({kind}\): .*that of {since} and newer is imported"):
         onnx.load(path, {})
+
+
+def test_a_graph_without_outputs_and_inputs_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ConversionError, match="the graph has no outputs"):
+        onnx.load(_one(tmp_path, node("Relu", "x", "y"), outputs=""), {})
+    message = model([node("Relu", "x", "y")], {"x": ("float32", (2,))}, "y")
+    message.graph.input.append(made.border("x", "float32", (3,)))
+    with pytest.raises(ConversionError, match="2 inputs are called 'x'"):
+        onnx.load(write(tmp_path / "two.onnx", message), {})
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,19 @@ def test_a_file_that_is_no_program_is_told(tmp_path):
     assert caught.value.code == -200
 
 
+def test_joins_of_an_open_batch(tmp_path):
+    def function(x):
+        return torch.cat([x, x.relu()], 1), torch.cat([x, x + 1], 0), x.mean(0, True).expand_as(x)
+
+    _, _, program = made(function, (2, 3, 4), dynamic_shapes=(({0: torch.export.Dim("n")},),))
+    model = mslite.Model()
+    model.build_from_file(convert(PYTORCH, program, str(tmp_path / "net"), check=True).path)
+    for n in (1, 5):
+        x = torch.randn(n, 3, 4)
+        for a, b in zip(trial.answers(model, [x.numpy()]), function(x), strict=True):
+            assert a.shape == b.shape and np.allclose(a, b.numpy(), atol=1e-5)
+
+
 def test_open_sizes_are_numbers_too(tmp_path):
     def function(x):
         return x.reshape(x.shape[0] * 3, 4) * x.shape[0], x.sum() / x.shape[0]

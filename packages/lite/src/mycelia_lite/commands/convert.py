@@ -30,7 +30,7 @@ Text = str | None
 
 def convert(
     fmk: Annotated[
-        Text, _option("fmk", "Framework of the model: CAFFE, MINDIR, MSLITE, ONNX, TF, TFLITE.")
+        Text, _option("fmk", "Framework of the model: CAFFE, MINDIR, MSLITE, ONNX, PYTORCH, TF, TFLITE.")
     ] = None,
     modelFile: Annotated[Text, _option("modelFile", "The model; of CAFFE the .prototxt.")] = None,
     weightFile: Annotated[Text, _option("weightFile", "The .caffemodel of a model of CAFFE.")] = None,
@@ -50,7 +50,7 @@ def convert(
     outputDataType: Annotated[Text, _option("outputDataType", "The same for outputs.")] = None,
     fp16: Annotated[Text, _option("fp16", "on: float32 constants are stored as float16.")] = None,
     trainModel: Annotated[Text, _option("trainModel", "A training graph; not there.")] = None,
-    saveType: Annotated[Text, _option("saveType", "MINDIR_LITE.")] = None,
+    saveType: Annotated[Text, _option("saveType", "MINDIR_LITE (.ms), or MINDIR.")] = None,
     optimize: Annotated[Text, _option("optimize", "general, or none: no fusions.")] = None,
     optimizeTransformer: Annotated[
         Text,

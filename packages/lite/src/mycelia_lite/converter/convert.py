@@ -180,6 +180,11 @@ def check(job: Job) -> None:
         )
     if os.path.isdir(job.path) or os.path.isdir(job.output_file):
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"the output file {job.output_file} is a folder")
+    folder = os.path.dirname(os.path.abspath(job.path))
+    if not os.path.isdir(folder):
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID, f"the folder of the output file, {folder}, does not exist"
+        )
     for name in job.options.without_fusions:
         if name not in optimise.RULES and name not in optimise.ABSENT:
             raise ConversionError(

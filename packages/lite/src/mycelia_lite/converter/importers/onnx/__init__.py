@@ -1,12 +1,14 @@
 """ONNX: nodes run one after the other on core's ops, which are captured; weights become constants.
 
 What depends on constants alone, such as the arithmetic on shapes of exported networks, is computed meanwhile.
-The operators are in `onnx_*.py` by topic; each follows the version of the operator that the file asks for.
+The operators are in the modules beside this one, by topic; each follows the version of the operator that the
+file asks for.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,6 +103,7 @@ class _Model:
         if graph.sparse_initializer:
             raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
         self._require_operators()
+        self._require_single_values(graph)
         weights = {t.name: self._weight(i) for i, t in enumerate(graph.initializer)}
         inputs = [i for i in graph.input if i.name not in weights]
         types = self._input_types(inputs, input_shapes)
@@ -167,6 +170,30 @@ class _Model:
             if kind not in OPERATORS and kind not in _CONTROL:
                 missing.setdefault(kind, node.name or _label(node))
         require_none(self.path, "ONNX operators", missing)
+
+    def _require_single_values(self, graph: Any) -> None:
+        """Errors: ConversionError if the model gives nothing, or two nodes or inputs say what a name is."""
+        if not graph.output:
+            raise ConversionError(Code.GRAPH_FILE_ERROR, f"{self.path}: the graph has no outputs")
+        inputs = [i.name for i in graph.input]
+        for name, number in Counter(inputs).items():
+            if number > 1:
+                raise ConversionError(
+                    Code.GRAPH_FILE_ERROR, f"{self.path}: {number} inputs are called '{name}'"
+                )
+        work = [(graph.node, {*inputs, *(t.name for t in graph.initializer)})]
+        work += [(f.node, set(f.input)) for f in self.functions.values()]
+        for nodes, there in work:
+            for node in nodes:
+                for name in filter(None, node.output):
+                    if name in there:
+                        call = Call(node.op_type, node.name or _label(node), 0, {}, list(node.output))
+                        raise call.fail(f"its result '{name}' is there already", Code.GRAPH_FILE_ERROR)
+                    there.add(name)
+                inner = [a.g for a in node.attribute if a.HasField("g")]
+                work += [
+                    (g.node, {*(i.name for i in g.input), *(t.name for t in g.initializer)}) for g in inner
+                ]
 
     def _used(self, nodes: Sequence[Any], entered: set) -> Iterator[Any]:
         """All nodes that may run, those of graphs in attributes and of called functions included."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mycelia as ms
@@ -69,6 +69,13 @@ def tensor_of(tensor: Any) -> ms.Tensor:
 def shape_of(value: Any) -> tuple:
     """Sizes of a value, numbers or formulas of open sizes."""
     return tuple(value.shape if value.traced is None else value.traced.type.shape)
+
+
+def same_sizes(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether shapes are known to be equal: numbers that are, and the same formulas of open sizes."""
+    return len(one) == len(other) and all(
+        n is m or (type(n) is int and type(m) is int and n == m) for n, m in zip(one, other)
+    )
 
 
 def cast(x: Any, dtype: Any) -> Any:

@@ -6,7 +6,7 @@ import sys
 
 import mycelia as ms
 from mycelia import ops
-from mycelia_lite.converter.importers.torch.calls import as_tensor, aten, cast, dtype_of, shape_of
+from mycelia_lite.converter.importers.torch.calls import as_tensor, aten, cast, dtype_of, same_sizes, shape_of
 
 
 @aten("sym_size.int")
@@ -37,7 +37,7 @@ def _expand(call, x, size, implicit=False):
     given = shape_of(x)
     given = (1,) * (len(size) - len(given)) + given
     wanted = tuple(g if type(n) is int and n == -1 else n for n, g in zip(size, given))
-    return x if wanted == shape_of(x) else ops.broadcast_to(x, wanted)
+    return x if same_sizes(wanted, shape_of(x)) else ops.broadcast_to(x, wanted)
 
 
 @aten("squeeze.dims", "squeeze.dim", "squeeze")
@@ -56,7 +56,9 @@ def _unsqueeze(call, x, dim):
 
 @aten("cat")
 def _cat(call, tensors, dim=0):
-    kept = [t for t in tensors if shape_of(t) != (0,)]  # torch lets empty vectors stand among others
+    kept = [
+        t for t in tensors if not same_sizes(shape_of(t), (0,))
+    ]  # torch lets empty vectors stand among others
     return (
         ops.concat([cast(t, call.dtype) for t in kept], dim) if len(kept) > 1 else cast(kept[0], call.dtype)
     )
