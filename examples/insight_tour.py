@@ -1,6 +1,6 @@
 """A gallery of runs for Mycelia Insight: trainings of LeNet-5 on handwritten digits with several
-hyper-parameters, one that diverges, a loss landscape, graphs of compile stages, embeddings, texts, sounds, a
-dump of steps that end in NaN, for the debugger.
+hyper-parameters, one that diverges, one in mixed precision, a loss landscape, graphs of compile stages,
+embeddings, texts, sounds, a dump of steps that end in NaN, for the debugger.
 
 usage: insight_tour.py [--epochs N] [--trainings N] [--output DIRECTORY]
 """
@@ -102,6 +102,17 @@ def keep_stages(digits: Path, run: Path) -> None:
     """A training step as the compiler sees it, stage by stage, beside what it computes."""
     with ms.config.context(save_graphs=2, save_graphs_path=str(run / "stages")):
         train(digits, run, 1, "Adam", 0.001, 128, 4)
+
+
+def train_in_mixed_precision(digits: Path, run: Path) -> None:
+    """A training of which most operators compute in float16, its loss in float32."""
+    ms.set_seed(7)
+    net = LeNet5()
+    optimizer = optimizer_of("Momentum", net, 0.01)
+    scaled = {"amp_level": "O2", "loss_scale_manager": ms.FixedLossScaleManager(1024.0, False)}
+    model = ms.Model(net, loss_fn(), optimizer, metrics={"accuracy": nn.Accuracy()}, **scaled)
+    collector = SummaryCollector(str(run), collect_freq=5, custom_lineage_data={"amp_level": "O2"})
+    model.train(1, create_dataset(digits, "train", 64), callbacks=[collector])
 
 
 def dump_steps(digits: Path, run: Path) -> None:
@@ -223,6 +234,7 @@ def main() -> None:
     asked = {"collect_nonfinite_nodes": True}
     train(digits, told("lenet/diverges"), 1, "SGD", 1e4, 64, 5, collect_freq=5, collect_specified_data=asked)
     draw_landscape(digits, told("landscape"), options.epochs, options.landscape_size)
+    train_in_mixed_precision(digits, told("mixed precision"))
     keep_stages(digits, told("compile stages"))
     record_media(digits, told("media"), net)
     dump_steps(digits, told("debugged"))

@@ -83,6 +83,7 @@ PAGES = {
         node="Default/optimizer-Momentum",
         open=["Default"],
     ),
+    "operator-precision": of("./mixed precision", "operatorPrecision"),
     "stages": of("./compile stages", "graph"),
     "pipeline": of(ADAM, "data-map"),
     "landscape": of("./landscape", "loss-analysis", view="surface"),
