@@ -60,6 +60,8 @@ def library(tmp_path_factory):
         trained(base / "run")
         with debug.dump({"path": str(base / "dumped" / "dump")}):
             trained(base / "dumped")
+        with debug.dump({"path": str(base / "dumped2.0" / "dump"), "naming": "2.0"}):
+            trained(base / "dumped2.0")
     write(base / "other", [scalar("loss", 0, 1.0)])
     found = Library(str(base), str(tmp_path_factory.mktemp("workspace")))
     found.look()
@@ -111,6 +113,16 @@ def test_what_is_not_finite_is_the_same_in_a_training_and_in_its_dump(library):
     assert {one["step"] for one in dumped.values()} == {steps[BAD - 1]}
     found = measures.of(library.get("./dumped"), graphs.get(library.get("./dumped"), ""), True).dump
     assert (found.name, found.looked, found.iterations) == ("dump", BAD, 5)
+
+
+def test_dumps_by_the_names_of_mindspore_2_0_tell_the_same(library):
+    ours, short = (
+        told(graph := Graphs().get(run, ""), Measures().of(run, graph, True))
+        for run in map(library.get, ("./dumped", "./dumped2.0"))
+    )
+    for one in (*ours.values(), *short.values()):
+        del one["step"]  # iterations count from what the process has run
+    assert short == ours and len(short) > 10
 
 
 def test_a_graph_without_what_trains_it_has_the_same_times(library):

@@ -143,13 +143,26 @@ def _faults(dump, name: str) -> DumpFaults:
             break
     found: dict[str, NotFinite] = {}
     by_operator: dict[tuple[int, str], list] = {}
+    names = {place: _names(dump, *place) for place in {(row.rank, row.graph) for row in rows}}
     for row in rows:
-        by_operator.setdefault((row.rank, row.op_full_name), []).append(row)
+        operator = names[row.rank, row.graph].get(row.op_full_name, row.op_full_name)
+        by_operator.setdefault((row.rank, operator), []).append(row)
     for (_, operator), of in sorted(by_operator.items(), key=lambda one: one[0]):
         counts = (sum(row.count for row in of if row.kind == kind) for kind in ("nan", "inf", "-inf"))
         # Of several ranks the first that has any is shown.
         found.setdefault(operator, NotFinite(of[0].iteration, *counts, any(row.born is True for row in of)))
     return DumpFaults(name, looked, len(iterations), found)
+
+
+def _names(dump, rank: int, graph: int) -> dict[str, str]:
+    """What the dump calls operators -> what core's graphs do, if it lists them: `naming` may be "2.0"."""
+    from mycelia.debug.dump.naming import numbered_in_scopes
+    from mycelia.debug.dump.operator_files import read_operators
+
+    try:
+        return numbered_in_scopes(read_operators(dump.ranks[rank], graph))
+    except ValueError:  # it only helps
+        return {}
 
 
 def _shown(name: str) -> str:

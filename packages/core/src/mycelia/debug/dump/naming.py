@@ -5,6 +5,8 @@ graph, ``Dense-op3``, so that files and tools which know this part alone tell tw
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
+from collections.abc import Iterable
 
 from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
@@ -24,3 +26,19 @@ class UniqueNumbers:
         number = len(self._names)
         found.name = self._names.setdefault(operator.name, f"{operator.name.rpartition('-op')[0]}-op{number}")
         return found
+
+
+def numbered_in_scopes(names: Iterable[str]) -> dict[str, str]:
+    """Full names of all operators of a graph, by either rule -> those by the rule of 2.10, which counts the
+    operators of a type in each scope.
+    """
+    alike: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for name in names:
+        kind, _, number = name.rpartition("-op")
+        if kind and number.isdecimal():
+            alike[kind].append((int(number), name))
+    return {
+        name: f"{kind}-op{place}"
+        for kind, numbered in alike.items()
+        for place, (_, name) in enumerate(sorted(numbered))
+    }
