@@ -22,13 +22,18 @@ from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
 import little_room
 from event_files import TENSORBOARD, event, field, framed, number, scalar, write
+from test_media import recorded
+from test_records import image_message, png
 
 from mycelia_insight.cli import app
 from mycelia_insight.exchange.export import parameters_of
 from mycelia_insight.exchange.runs import opened
 from mycelia_insight.records import histograms, images, tensors, texts
+from mycelia_insight.records.layers import MOST_BOXES
 from mycelia_insight.records.reading import message
 from mycelia_insight.runs.kinds import Kind
 
@@ -231,6 +236,47 @@ def test_texts_sounds_and_batches_of_tensorboard(tmp_path):
     ]
     assert (tmp_path / "csv" / "sounds" / "s_1.wav").read_bytes() == wave
     assert {path.name for path in (tmp_path / "csv" / "images").iterdir()} == {"i_1.png", "i_1_1.png"}
+
+
+def test_boxes_and_masks_go_out_with_their_image(tmp_path):
+    image = image_message(png(4, 4), 4, 4)
+    many = {
+        "boxes": [[0, 0, n, 1] for n in range(MOST_BOXES + 1)],
+        "labels": ["=1", "\ud83d\ude00"],
+        "scores": [0.5],
+    }
+    layer = (
+        field(1, "a/b")
+        + field(2, json.dumps(many))
+        + field(3, png(4, 4))
+        + field(4, json.dumps({"2": "x,y"}))
+    )
+    broken = field(100, field(1, "c") + field(2, "["))
+    write(
+        tmp_path / "run",
+        [recorded(4, "i", image + field(100, layer), 3), recorded(4, "i", image + broken, 4)],
+    )
+    result = export("csv", tmp_path / "run", tmp_path / "csv")
+    assert result.exit_code == 0 and "image 'i' at step 4 is left out" in result.stderr
+    assert "1 image, 1 layer" in result.stdout
+    boxes = table(tmp_path / "csv" / "boxes.csv")
+    assert len(boxes) == MOST_BOXES + 1  # the page shows fewer
+    first = boxes[0]
+    assert (first["layer"], first["label"], first["score"], first["step"]) == ("a/b", "=1", "0.5", "3")
+    assert {row["score"] for row in boxes[1:]} == {"nan"} and boxes[1]["label"] == "\U0001f600"
+    assert [float(row["width"]) for row in boxes] == list(range(MOST_BOXES + 1))
+    (mask,) = table(tmp_path / "csv" / "masks.csv")
+    assert json.loads(mask["classes"]) == {"2": "x,y"}
+    assert (tmp_path / "csv" / mask["file"]).read_bytes() == png(4, 4)
+    (row,) = [one for one in json_lines_of(tmp_path, "boxes") if one["label"] == "=1"]
+    assert row["score"] == 0.5
+    result = export("tensorboard", tmp_path / "run", tmp_path / "tb")
+    assert "1 layer" in result.stderr  # has no place for them, and says so
+
+
+def json_lines_of(tmp_path: Path, name: str) -> list[dict]:
+    assert export("jsonl", tmp_path / "run", tmp_path / "jsonl").exit_code == 0
+    return json_lines(tmp_path / "jsonl" / f"{name}.jsonl")
 
 
 def test_tags_are_chosen_and_names_stay_inside(tmp_path):

@@ -14,9 +14,13 @@ from selenium.webdriver.support.ui import Select
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
 sys.path.insert(0, str(Path(__file__).parent))
 from event_files import TENSORBOARD, event, field, framed, number, scalar, write
+from test_media import recorded
 from test_pages import by, until
+from test_records import image_message, png
 
 from mycelia_insight.cli import app
 
@@ -34,6 +38,10 @@ def written(gallery, tmp_path_factory) -> Path:
     texts = number(1, 7) + field(2, field(2, number(1, 1))) + field(8, SCRIPT)
     value = field(1, field(1, SCRIPT) + field(9, field(1, field(1, "text"))) + field(8, texts))
     write(runs / "words", [framed(event(1, 1.0, field(5, value)))], first=TENSORBOARD)
+    boxes = {"boxes": [[0, 0, 2, 2], [1, 1, 3, 3]], "labels": [SCRIPT, "dog"], "scores": [0.9, 0.3]}
+    layer = field(1, "found") + field(2, json.dumps(boxes)) + field(3, png(4, 4))
+    over = image_message(png(4, 4), 4, 4) + field(100, layer)
+    write(runs / "layers", [recorded(4, "annotated", over, 0)])
     path = folder / "report.html"
     result = CliRunner().invoke(app, ["html", "--summary-dir", str(runs), "-o", str(path), "--title", SCRIPT])
     assert result.exit_code == 0, result.output
@@ -119,7 +127,9 @@ def test_axis_smoothing_zoom_and_search(opened):
 
 
 def test_images_distributions_and_texts(opened):
-    card = until(opened, lambda: by(opened, "image-card"))[0]
+    cards = until(opened, lambda: by(opened, "image-card"))
+    (annotated,) = [card for card in cards if card.get_attribute("data-tag") == "annotated"]
+    card = next(one for one in cards if one != annotated)
     opened.execute_script("arguments[0].scrollIntoView()", card)
     image = card.find_element(By.TAG_NAME, "img")
     until(opened, lambda: opened.execute_script("return arguments[0].naturalWidth", image) > 0)
@@ -133,6 +143,11 @@ def test_images_distributions_and_texts(opened):
     assert len(by(opened, "histogram-chart")) == 6
     (text,) = by(opened, "text-card")
     assert text.find_element(By.TAG_NAME, "pre").text == SCRIPT
+    opened.execute_script("arguments[0].scrollIntoView()", annotated)
+    overlay = until(opened, lambda: by(opened, "image-overlay"))[0]
+    drawn = lambda: (overlay.get_attribute("data-boxes"), overlay.get_attribute("data-masks"))
+    until(opened, lambda: drawn() == ("2", "1"))
+    assert {SCRIPT + " 0.90", "dog 0.30"} <= set(overlay.text.split("\n"))
 
 
 def test_themes_and_languages(opened):

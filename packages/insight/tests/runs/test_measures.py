@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import config, debug, nn
+from mycelia import config, debug, nn, ops
 from mycelia.train import Model, SummaryCollector
 from mycelia_insight.records.forward_graph import forward_graph
 from mycelia_insight.records.node_measurements import parse
@@ -39,6 +39,23 @@ class Net(nn.Cell):
         return self.fc(self.flat(self.relu(self.conv(x))))
 
 
+class Branching(Net):
+    """Its loss is NaN where a branch takes a logarithm."""
+
+    def construct(self, x):
+        x = super().construct(x)
+        return ops.log(ops.abs(x) * -1.0 - 1.0) if x.sum() > -1e9 else x * 2.0
+
+
+def branched(folder: Path) -> None:
+    rows = [(np.full((1, 4, 4), 0.1, np.float32), np.int32(i % 3)) for i in range(4)]
+    net = Branching()
+    data = ms.dataset.GeneratorDataset(rows, ["x", "y"], shuffle=False).batch(2)
+    model = Model(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9))
+    wanted = {"collect_graph": True, "collect_nonfinite_nodes": folder.name == "branches"}
+    model.train(1, data, callbacks=[SummaryCollector(str(folder), 1, 32, wanted, keep_default_action=False)])
+
+
 def trained(folder: Path) -> None:
     rows = [(np.full((1, 4, 4), np.nan if i // 2 + 1 == BAD else 0.1 * i, np.float32), np.int32(i % 3))
             for i in range(10)]  # fmt: skip
@@ -62,6 +79,9 @@ def library(tmp_path_factory):
             trained(base / "dumped")
         with debug.dump({"path": str(base / "dumped2.0" / "dump"), "naming": "2.0"}):
             trained(base / "dumped2.0")
+        branched(base / "branches")
+        with debug.dump({"path": str(base / "dumped_branches" / "dump")}):
+            branched(base / "dumped_branches")
     write(base / "other", [scalar("loss", 0, 1.0)])
     found = Library(str(base), str(tmp_path_factory.mktemp("workspace")))
     found.look()
@@ -125,6 +145,23 @@ def test_dumps_by_the_names_of_mindspore_2_0_tell_the_same(library):
     assert short == ours and len(short) > 10
 
 
+def test_operators_of_branches_are_named_by_a_training_and_by_its_dump(library):
+    noted, dumped = (
+        told(graph := Graphs().get(run, ""), Measures().of(run, graph, True))
+        for run in map(library.get, ("./branches", "./dumped_branches"))
+    )
+    (branch,) = [name for name, one in noted.items() if one["first"]]
+    assert branch.startswith("cond-op") and [name for name, one in dumped.items() if one["first"]] == [branch]
+    for one in (noted[branch], dumped[branch]):
+        first = one["within"][0]
+        assert first["name"] == "Default/network-WithLossCell/_backbone-Branching/Log-op0"
+        assert (first["first"], first["nan"], first["inf"]) == (True, 6, 0)
+        assert not any(other["first"] for other in one["within"][1:]) and one["nan"] >= 6
+    # What a branch of the gradients makes of it did not begin there.
+    assert any(one["within"] and not one["first"] for one in noted.values())
+    assert not any(inner["first"] for one in noted.values() if not one["first"] for inner in one["within"])
+
+
 def test_a_graph_without_what_trains_it_has_the_same_times(library):
     run = library.get("./run")
     graph = Graphs().get(run, "")
@@ -147,6 +184,9 @@ ROW = {"calls": 1, "nanoseconds": 10}
         '{"version": 1, "nodes": {"a": {"nanoseconds": 1e300}}}',
         '{"version": 1, "nodes": {"a": {"step": true}}}',
         '{"version": 1, "nodes": {"a": {"nanoseconds": 99999999999999999999}}}',
+        '{"version": 1, "nodes": {"a": {"step": 1, "within": {}}}}',
+        '{"version": 1, "nodes": {"a": {"step": 1, "within": [{"name": 1}]}}}',
+        '{"version": 1, "nodes": {"a": {"step": 1, "within": [{"name": "b", "nan": -1}]}}}',
         '{"version": 1, "nodes": {}, "steps": -1}', '{"version": 1, "nodes": {"\\ud800": {}}}',
     ],
 )  # fmt: skip

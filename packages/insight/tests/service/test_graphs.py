@@ -77,7 +77,9 @@ def test_the_own_interface(service):
     assert set(measures["nodes"]) == set(outputs)
     assert measures["nodes"][str(by_name["Default"]["id"])] == {
         "nanoseconds": 1000, "fused": 1, "in": "",
-        "nonfinite": {"nodes": 1, "first": 1, "nan": 3, "inf": 0, "-inf": 1, "step": 7},
+        "nonfinite": {
+            "nodes": 1, "first": 1, "nan": 3, "inf": 0, "-inf": 1, "step": 7, "within": [],
+            },
     }  # fmt: skip
     assert measures["nodes"][str(by_name["Gradients"]["id"])]["nanoseconds"] is None
     unasked = service.get(f"{OWN}/graphs/measures?graph=event-0")

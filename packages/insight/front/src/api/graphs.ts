@@ -85,7 +85,17 @@ export interface Measure {
   nanoseconds: number | null;
   fused: number;
   in: string;
-  nonfinite: { nodes: number; first: number; nan: number; inf: number; "-inf": number; step: number } | null;
+  nonfinite: NotFinite | null;
+}
+// `within`: operators in the branches or the loop of a single node, those first with which it began.
+export interface NotFinite {
+  nodes: number;
+  first: number;
+  nan: number;
+  inf: number;
+  "-inf": number;
+  step: number;
+  within: { name: string; first: boolean; nan: number; inf: number; "-inf": number }[];
 }
 export interface Measures {
   times: { steps: number; nodes: number; unattributed: number } | null;

@@ -5,7 +5,7 @@ export interface Media {
   steps: number[];
   times: number[];
   sizes: [number, number][];
-  layers?: boolean; // whether there are boxes or masks over images; missing in a report
+  layers?: boolean; // whether there are boxes or masks over images
 }
 
 // Boxes, in pixels from the upper left corner, and the mask over an image; `left_out`: boxes that are not told.

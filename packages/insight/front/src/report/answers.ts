@@ -1,5 +1,5 @@
 // Stands in a report for ../api/http: what the service would answer lies in the file itself.
-import type { Distributions, Media, Texts } from "../api/media";
+import type { Distributions, Layer, Media, Texts } from "../api/media";
 import type { Series } from "../api/scalars";
 
 export type Value = number | "NaN" | "Infinity" | "-Infinity";
@@ -15,6 +15,7 @@ export interface Part {
   histograms: Record<string, Distributions>;
   media: Record<string, Media>;
   images: Record<string, Record<string, string>>; // by tag, then by step/sample: addresses with the file in them
+  layers: Record<string, Record<string, { layers: Layer[]; masks: string[] }>>; // over images, by tag, then by step
   texts: Record<string, Texts>;
 }
 
@@ -31,13 +32,17 @@ const parts = new Map(report.runs.map((part) => [part.name, part]));
 
 const own = <T>(table: Record<string, T>, name: string): T | undefined => (Object.hasOwn(table, name) ? table[name] : undefined);
 
-// runs/<name>/<what>
+// runs/<name>/<what>; of what lies over images <what> is image/layers or image/mask.
 function asked(path: string): { part: Part; what: string } {
-  const names = path.split("/").map(decodeURIComponent);
-  const part = parts.get(names.slice(1, -1).join("/"));
+  const over = /\/image\/(?:layers|mask)$/.exec(path)?.[0] ?? "";
+  const names = path.slice(0, path.length - over.length).split("/").map(decodeURIComponent);
+  const what = over ? over.slice(1) : names.pop()!;
+  const part = parts.get(names.slice(1).join("/"));
   if (!part) throw new ServiceError(path);
-  return { part, what: names.at(-1)! };
+  return { part, what };
 }
+
+const over = (part: Part, query: Query) => own(own(part.layers, String(query.tag)) ?? {}, String(query.step));
 
 export const of = (run: string) => `runs/${run.split("/").map(encodeURIComponent).join("/")}`;
 
@@ -52,6 +57,7 @@ export async function get<T>(path: string, query: Query = {}): Promise<T> {
     return { series: found } as T;
   }
   const { part, what } = asked(path);
+  if (what === "image/layers") return { layers: over(part, query)?.layers ?? [] } as T;
   const found = what === "histograms" ? own(part.histograms, tag) : what === "media" ? own(part.media, tag) : what === "texts" ? own(part.texts, tag) : undefined;
   if (!found) throw new ServiceError(tag);
   return found as T;
@@ -62,7 +68,8 @@ export async function send<T>(): Promise<T> {
 }
 
 export function address(path: string, query: Query = {}): URL {
-  const { part } = asked(path);
+  const { part, what } = asked(path);
+  if (what === "image/mask") return new URL(over(part, query)?.masks[Number(query.layer)] || "data:,");
   return new URL(own(own(part.images, String(query.tag)) ?? {}, `${query.step}/${query.sample}`) ?? "data:,");
 }
 

@@ -1,3 +1,4 @@
+import type { NotFinite } from "../api/graphs";
 import { topic } from ".";
 
 export const graphTexts = topic(
@@ -57,11 +58,12 @@ export const graphTexts = topic(
     finite: "nothing but finite values seen",
     share: (percent: string) => `${percent} of the step`,
     fused: (n: number, owner: string) => (owner ? `fused, its time is with ${owner}` : n === 1 ? "1 node fused" : `${n.toLocaleString("en")} nodes fused`),
-    fault: (one: { nodes: number; first: number; nan: number; inf: number; "-inf": number; step: number }, isDumped: boolean) =>
+    fault: (one: NotFinite, isDumped: boolean) =>
       [
         isDumped ? `from iteration ${one.step} on` : `from step ${one.step} on`,
         ...([["NaN", one.nan], ["+Inf", one.inf], ["-Inf", one["-inf"]]] as const).flatMap(([name, count]) => (count ? [`${count.toLocaleString("en")} ${name}`] : [])),
-        ...(one.first ? ["here it began"] : []),
+        ...(one.first && !one.within.length ? ["here it began"] : []),
+        ...one.within.slice(0, 5).map((inner) => `within it ${inner.name}${inner.first ? ", where it began" : ""}`),
         ...(one.nodes > 1 ? [`${one.nodes.toLocaleString("en")} nodes`] : []),
       ].join(", "),
     measured: "Measured",
@@ -132,11 +134,12 @@ export const graphTexts = topic(
     finite: "只见到有限值",
     share: (percent: string) => `占单步的 ${percent}`,
     fused: (n: number, owner: string) => (owner ? `已融合，其耗时计入 ${owner}` : `${n.toLocaleString("zh")} 个节点已融合`),
-    fault: (one: { nodes: number; first: number; nan: number; inf: number; "-inf": number; step: number }, isDumped: boolean) =>
+    fault: (one: NotFinite, isDumped: boolean) =>
       [
         isDumped ? `自第 ${one.step} 次迭代起` : `自第 ${one.step} 步起`,
         ...([["NaN", one.nan], ["+Inf", one.inf], ["-Inf", one["-inf"]]] as const).flatMap(([name, count]) => (count ? [`${name} ${count.toLocaleString("zh")} 个`] : [])),
-        ...(one.first ? ["在此最先出现"] : []),
+        ...(one.first && !one.within.length ? ["在此最先出现"] : []),
+        ...one.within.slice(0, 5).map((inner) => `其中 ${inner.name}${inner.first ? "（最先出现处）" : ""}`),
         ...(one.nodes > 1 ? [`${one.nodes.toLocaleString("zh")} 个节点`] : []),
       ].join("，"),
     measured: "测量",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mycelia_insight.records import histograms, images, sounds, tensors, texts
+from mycelia_insight.records import histograms, images, layers, sounds, tensors, texts
 from mycelia_insight.records.lineage import Value
 from mycelia_insight.records.reading import message
 from mycelia_insight.records.wire import Broken
@@ -18,6 +18,7 @@ from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.lineages import METRIC, USER, Lineages
 from mycelia_insight.runs.run import Entry, Moment, Points, Run, Tag
 
+_ALL = 1 << 30  # boxes of a layer
 _LINEAGE = {
     Kind.TRAIN_LINEAGE, Kind.EVALUATION_LINEAGE, Kind.DATASET_GRAPH, Kind.USER_DEFINED, Kind.PARAMETERS,
 }  # fmt: skip
@@ -31,6 +32,10 @@ class Writer:
         return False
 
     def image(self, tag: str, at: Moment, sample: int, picture: images.Picture) -> bool:
+        return False
+
+    def layer(self, tag: str, at: Moment, found: layers.Layer, mask: images.Picture | None) -> bool:
+        """Boxes and a mask over the first image of a tag at a step."""
         return False
 
     def histogram(self, tag: str, at: Moment, found: histograms.Distribution) -> bool:
@@ -93,8 +98,8 @@ def copy(
             continue
         for entry in run.entries(tag.kind, tag.name) or ():
             try:
-                for put in list(_given(run, tag, entry, writer)):
-                    (counts.kept if put() else counts.left)[name] += 1
+                for kind, put in list(_given(run, tag, entry, writer)):
+                    (counts.kept if put() else counts.left)[kind] += 1
             except (Broken, ValueError, IndexError, RecursionError) as error:
                 warn(f"{run.id}: {name} {tag.name!r} at step {entry.step} is left out: {error}")
     values = parameters_of(run, known)
@@ -115,32 +120,35 @@ def parameters_of(run: Run, known: list[Tag]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _given(run: Run, tag: Tag, entry: Entry, writer: Writer) -> Iterator[Callable[[], bool]]:
-    """How to write each value of an entry, read before anything of it is written."""
-    data, name = message(run, entry), tag.name
+def _given(run: Run, tag: Tag, entry: Entry, writer: Writer) -> Iterator[tuple[str, Callable[[], bool]]]:
+    """(kind, how to write it) of each value of an entry, read before anything of it is written."""
+    data, name, kind = message(run, entry), tag.name, tag.kind.name.lower()
     if tag.kind == Kind.IMAGE:
         _, count = images.decode(data, entry.dialect)
         for sample in range(count):
             picture, _ = images.decode(data, entry.dialect, sample)
-            yield lambda sample=sample, picture=picture: writer.image(name, entry, sample, picture)
+            yield kind, lambda sample=sample, picture=picture: writer.image(name, entry, sample, picture)
+        for layer in layers.layers(data, _ALL):
+            mask = images.picture(layer.mask) if layer.mask else None
+            yield "layer", lambda layer=layer, mask=mask: writer.layer(name, entry, layer, mask)
     elif tag.kind == Kind.HISTOGRAM:
         distribution = histograms.decode(data, entry.dialect)
-        yield lambda: writer.histogram(name, entry, distribution)
+        yield kind, lambda: writer.histogram(name, entry, distribution)
     elif tag.kind == Kind.TENSOR:
         tensor = tensors.decode(data, entry.dialect)
-        yield lambda: writer.tensor(name, entry, tensor)
+        yield kind, lambda: writer.tensor(name, entry, tensor)
     elif tag.kind == Kind.TEXT:
         rows = texts.decode(data)
-        yield lambda: writer.text(name, entry, rows)
+        yield kind, lambda: writer.text(name, entry, rows)
     elif tag.kind == Kind.AUDIO:
         _, count = sounds.decode(data)
         for sample in range(count):
             sound, _ = sounds.decode(data, sample)
-            yield lambda sample=sample, sound=sound: writer.sound(name, entry, sample, sound)
+            yield kind, lambda sample=sample, sound=sound: writer.sound(name, entry, sample, sound)
     elif tag.kind == Kind.GRAPH:
-        yield lambda: writer.graph(entry, data)
+        yield kind, lambda: writer.graph(entry, data)
     else:
-        yield lambda: False
+        yield kind, lambda: False
 
 
 def finite_or_word(value: float) -> float | str:

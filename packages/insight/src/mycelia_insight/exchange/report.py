@@ -17,7 +17,7 @@ import orjson
 from starlette.applications import Starlette
 
 from mycelia_insight.exchange.output import Refused
-from mycelia_insight.records import images
+from mycelia_insight.records import images, layers
 from mycelia_insight.records.reading import message, spread
 from mycelia_insight.records.wire import Broken
 from mycelia_insight.runs.kinds import Kind
@@ -106,7 +106,7 @@ class _Part:
         self.name = name_of(run.id)
         self._app = Starlette(routes=api.routes(library))
         self._answers: dict[str, dict] = {
-            kind: {} for kind in ("scalars", "histograms", "media", "images", "texts")
+            kind: {} for kind in ("scalars", "histograms", "media", "images", "layers", "texts")
         }
 
     def add_scalars(self, wide: int) -> None:
@@ -137,18 +137,17 @@ class _Part:
 
     def add_images(self, most: int) -> None:
         for tag in self._of(Kind.IMAGE) if most else ():
-            steps, times, sizes, files, samples = [], [], [], {}, 1
+            steps, times, sizes, files, over, samples = [], [], [], {}, {}, 1
             for entry in spread(self.run.entries(Kind.IMAGE, tag.name) or [], max(2, most))[-most:]:
                 try:
                     data = message(self.run, entry)
                     found = list(_samples(data, entry.dialect))
+                    drawn = _layers(data)
                 except (Broken, IndexError) as error:
                     self._budget.left.append(f"{self.name}: {tag.name} at step {entry.step}: {error}")
                     continue
-                encoded = [
-                    f"data:{one.media_type};base64,{base64.b64encode(one.data).decode()}" for one in found
-                ]
-                whole = "".join(encoded).encode()
+                encoded = list(map(_address, found))
+                whole = "".join(encoded).encode() + orjson.dumps(drawn)
                 if not self._budget.takes(whole, f"{self.name}: {tag.name} at step {entry.step}"):
                     continue
                 steps.append(entry.step)
@@ -156,10 +155,13 @@ class _Part:
                 sizes.append([found[0].width, found[0].height])
                 samples = max(samples, len(found))
                 files |= {f"{entry.step}/{i}": one for i, one in enumerate(encoded)}
+                if drawn["layers"]:
+                    over[str(entry.step)] = drawn
             if steps:
                 self._answers["media"][tag.name] = {
-                    "samples": samples, "steps": steps, "times": times, "sizes": sizes,
+                    "samples": samples, "steps": steps, "times": times, "sizes": sizes, "layers": bool(over),
                 }  # fmt: skip
+                self._answers["layers"][tag.name] = over
                 self._answers["images"][tag.name] = files
 
     def told(self, values: dict) -> dict:
@@ -222,6 +224,17 @@ def _samples(data: bytes, dialect) -> Iterator[images.Picture]:
     yield picture
     for sample in range(1, min(count, 16)):
         yield images.decode(data, dialect, sample)[0]
+
+
+def _layers(data: bytes) -> dict[str, list]:
+    """Boxes and masks over an image, and addresses of the masks, "" of layers without one."""
+    found = layers.layers(data)
+    masks = [_address(images.picture(one.mask)) if one.mask else "" for one in found]
+    return {"layers": list(map(layers.told, found)), "masks": masks}
+
+
+def _address(picture: images.Picture) -> str:
+    return f"data:{picture.media_type};base64,{base64.b64encode(picture.data).decode()}"
 
 
 def _program() -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ from mycelia_insight.exchange.export import Writer, finite_or_word
 from mycelia_insight.exchange.output import file_name
 from mycelia_insight.records.histograms import Distribution
 from mycelia_insight.records.images import Picture
+from mycelia_insight.records.layers import Layer
 from mycelia_insight.records.lineage import Value
 from mycelia_insight.records.tensors import Tensor
 from mycelia_insight.runs.run import Moment, Points
@@ -25,11 +26,16 @@ TABLES: dict[str, dict[str, type]] = {
     "scalars": {**_POINT, "value": np.float32},
     "histograms": {**_POINT, "left": float, "right": float, "count": float},
     "images": {**_POINT, "sample": int, "width": int, "height": int, "file": str},
+    "boxes": {
+        **_POINT, "layer": str, "label": str, "score": float, "x": float, "y": float, "width": float,
+        "height": float,
+    },
+    "masks": {**_POINT, "layer": str, "classes": str, "file": str},
     "tensors": {**_POINT, "dtype": str, "shape": str, "file": str},
     "texts": {**_POINT, "row": int, "column": int, "text": str},
     "sounds": {**_POINT, "sample": int, "file": str},
     "hyperparameters": {"name": str, "value": str},
-}
+}  # fmt: skip
 
 
 class Table(ABC):
@@ -150,6 +156,17 @@ class TablesWriter(Writer):
         )
         return self._row("images", tag, at, sample, picture.width, picture.height, path)
 
+    def layer(self, tag: str, at: Moment, found: Layer, mask: Picture | None) -> bool:
+        for box in found.boxes:
+            score = np.nan if box.score is None else box.score
+            self._row("boxes", tag, at, found.name, box.label, score, box.x, box.y, box.width, box.height)
+        if mask is not None:
+            stem = f"{file_name(tag)}_{at.step}_{file_name(found.name)}"
+            path = self._file("masks", stem, _ENDINGS[mask.media_type], mask.data)
+            classes = orjson.dumps({str(number): _clean(name) for number, name in found.classes.items()})
+            self._row("masks", tag, at, found.name, classes.decode(), path)
+        return True
+
     def histogram(self, tag: str, at: Moment, found: Distribution) -> bool:
         n = len(found.left)
         ends = [at.step] * n, [at.time] * n
@@ -189,7 +206,7 @@ class TablesWriter(Writer):
             self._tables[name] = self._make(os.path.join(self._folder, name), TABLES[name])
         return self._tables[name]
 
-    def _row(self, table: str, tag: str, at: Moment, *values: str | int) -> bool:
+    def _row(self, table: str, tag: str, at: Moment, *values: str | float) -> bool:
         rest = [[_clean(one) if isinstance(one, str) else one] for one in values]
         self._table(table).add([_clean(tag)], [at.step], [at.time], *rest)
         return True

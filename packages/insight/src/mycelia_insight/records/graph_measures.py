@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from mycelia_insight.records.graph import ScopeGraph
 from mycelia_insight.records.graph_outputs import running
-from mycelia_insight.records.node_measurements import NodeMeasurements, NotFinite
+from mycelia_insight.records.node_measurements import MOST_WITHIN, NodeMeasurements, NotFinite, Within
 
 _ARGUMENT = re.compile(r"argument(\d{1,9})")  # what core calls one in a graph
 _NEVER = 1 << 53  # a step that never was
@@ -52,7 +53,7 @@ class Faults:
 
     def __init__(self, graph: ScopeGraph, found: Mapping[int, NotFinite]) -> None:
         self._branches = graph.branches
-        rows = [found.get(at) for at in graph.order.tolist()]
+        self._rows = rows = [found.get(at) for at in graph.order.tolist()]
         self._steps = np.array([row.step if row else _NEVER for row in rows], np.int64)
         self._sums = {
             name: running(np.array([int(getattr(row, name)) if row else 0 for row in rows], object))
@@ -60,8 +61,10 @@ class Faults:
         }
         self._bad = running(np.array([row is not None for row in rows], np.int64))
 
-    def told(self, number: int) -> dict[str, int] | None:
-        """Of a branch: how many nodes, in how many of them it began, the first step, elements by kind."""
+    def told(self, number: int) -> dict[str, Any] | None:
+        """Of a branch: how many nodes, in how many of them it began, the first step, elements by kind, and,
+        if it is one node, what is `within`.
+        """
         branch = self._branches[number]
         nodes = int(self._bad[branch.end] - self._bad[branch.begin])
         if not nodes:
@@ -70,7 +73,21 @@ class Faults:
         return {
             "nodes": nodes, "first": sums["is_first"], "nan": sums["nan"], "inf": sums["inf"],
             "-inf": sums["negative_inf"], "step": int(self._steps[branch.begin : branch.end].min()),
+            "within": self._within(branch.begin) if branch.end - branch.begin == 1 else [],
         }  # fmt: skip
+
+    def _within(self, place: int) -> list[dict[str, Any]]:
+        row = self._rows[place]
+        return [
+            {
+                "name": one.name,
+                "first": one.is_first,
+                "nan": one.nan,
+                "inf": one.inf,
+                "-inf": one.negative_inf,
+            }
+            for one in (row.within if row else ())
+        ]
 
 
 def faults_of_training(graph: ScopeGraph, measured: NodeMeasurements) -> dict[int, NotFinite]:
@@ -79,7 +96,38 @@ def faults_of_training(graph: ScopeGraph, measured: NodeMeasurements) -> dict[in
     return {at: noted[leaf.name] for at, leaf in enumerate(graph.leaves) if leaf.name in noted}
 
 
-def leaves_by_dumped_name(graph: ScopeGraph) -> dict[str, int]:
+def faults_of_dump(graph: ScopeGraph, dumped: Mapping[str, NotFinite]) -> dict[int, NotFinite]:
+    """What a dump has, by the numbers of leaves; a node with branches or a loop has what is within."""
+    known, holders = _leaves_by_dumped_name(graph), _holders(graph)
+    found = {known[name]: one for name, one in dumped.items() if name in known}
+    inner: dict[int, list[tuple[str, NotFinite]]] = {}
+    for name, one in dumped.items():
+        if name not in known and name in holders:
+            inner.setdefault(holders[name], []).append((name, one))
+    for at, rows in inner.items():
+        rows.sort(key=lambda row: not row[1].is_first)
+        within = [Within(name, one.nan, one.inf, one.negative_inf, one.is_first) for name, one in rows]
+        found[at] = NotFinite(
+            min(one.step for _, one in rows),
+            *(sum(getattr(one, kind) for one in within) for kind in ("nan", "inf", "negative_inf")),
+            is_first=any(one.is_first for one in within),
+            within=tuple(within[:MOST_WITHIN]),
+        )
+    return found
+
+
+def _holders(graph: ScopeGraph) -> dict[str, int]:
+    """Operators of branches and loops, by their full names -> the leaf that holds them."""
+    return {
+        name: at
+        for at, leaf in enumerate(graph.leaves)
+        if leaf.kind == "operator"
+        for name in leaf.attributes().get("operators", "").strip('"').split(", ")
+        if name
+    }
+
+
+def _leaves_by_dumped_name(graph: ScopeGraph) -> dict[str, int]:
     """Leaves by their full names and by what dumps call them: operators as core's graphs tell, Parameters by
     their own names, arguments `inputs0`, `inputs1`, ... in their order.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import orjson
 
@@ -43,10 +43,23 @@ class Layer:
     classes: dict[int, str] = field(default_factory=dict)
 
 
-def layers(image: bytes) -> list[Layer]:
-    """Of a message Image, in their order; those after the first 32 are passed over.  Errors: Broken."""
+def layers(image: bytes, most: int = MOST_BOXES) -> list[Layer]:
+    """Of a message Image, in their order; those after the first 32 are passed over. `most`: boxes of each,
+    those with the best scores.  Errors: Broken.
+    """
     found = (value for number, kind, value in fields(image) if number == FIELD and kind == BYTES)
-    return [_layer(bytes(one)) for one, _ in zip(found, range(_MOST_LAYERS))]
+    return [_layer(bytes(one), most) for one, _ in zip(found, range(_MOST_LAYERS))]
+
+
+def told(layer: Layer) -> dict:
+    """As the interface has it; of the mask only whether there is one."""
+    return {
+        "name": layer.name,
+        "boxes": [asdict(box) for box in layer.boxes],
+        "left_out": layer.left_out,
+        "mask": bool(layer.mask),
+        "classes": {str(number): name for number, name in layer.classes.items()},
+    }
 
 
 def mask(image: bytes, number: int) -> Picture:
@@ -57,13 +70,13 @@ def mask(image: bytes, number: int) -> Picture:
     return picture(found[number].mask)
 
 
-def _layer(data: bytes) -> Layer:
+def _layer(data: bytes, most: int) -> Layer:
     made = Layer("")
     for number, value in plain(data):
         if number == 1:
             made.name = text(value)[:_LONGEST]
         elif number == 2:
-            made.boxes, made.left_out = _boxes(_json(message(value)))
+            made.boxes, made.left_out = _boxes(_json(message(value)), most)
         elif number == 3:
             made.mask = message(value)
         elif number == 4:
@@ -87,7 +100,7 @@ def _json(data: bytes) -> dict:
     return found
 
 
-def _boxes(told: dict) -> tuple[list[Box], int]:
+def _boxes(told: dict, most: int) -> tuple[list[Box], int]:
     rows, labels, scores = (_list(told.get(name)) for name in ("boxes", "labels", "scores"))
     found: list[Box] = []
     for at, row in enumerate(rows):
@@ -98,10 +111,9 @@ def _boxes(told: dict) -> tuple[list[Box], int]:
         label = labels[at] if at < len(labels) else ""
         score = scores[at] if at < len(scores) and _is_number(scores[at]) else None
         found.append(Box(x0, y0, x1 - x0, y1 - y0, str(label)[:_LONGEST], score))
-    if len(found) > MOST_BOXES:
-        found = sorted(found, key=lambda one: -1.0 if one.score is None else one.score, reverse=True)[
-            :MOST_BOXES
-        ]
+    if len(found) > most:
+        found.sort(key=lambda one: -1.0 if one.score is None else one.score, reverse=True)
+        del found[most:]
     return found, len(rows) - len(found)
 
 

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+MOST_WITHIN = 20  # operators of a node's branches that are told
 _VERSION = 1
 _MOST = 1 << 53  # numbers from here on are no counts
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Outputs of an operator in a node's branches or its loop that were not finite: how many elements.
+
+    name: the full one, as dumps have it.
+    """
+
+    name: str
+    nan: int
+    inf: int
+    negative_inf: int
+    is_first: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NotFinite:
     """Outputs of a node that were not finite, in the first `step` in which they were: how many elements.
 
-    is_first: it began there, as far as that is known.
+    is_first: it began there, as far as that is known; within: of a node with branches or a loop, operators in
+    it of which this is so, those first with which it began.
     """
 
     step: int
@@ -23,6 +40,7 @@ class NotFinite:
     inf: int = 0
     negative_inf: int = 0
     is_first: bool = False
+    within: tuple[Within, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +77,7 @@ def parse(data: bytes) -> NodeMeasurements:
             fused[name] = row["in"]
         if "step" in row:
             counts = (_count(row, kind) for kind in ("step", "nan", "inf", "-inf"))
-            nonfinite[name] = NotFinite(*counts, row.get("first") is True)
+            nonfinite[name] = NotFinite(*counts, row.get("first") is True, tuple(_within(row, name)))
     return NodeMeasurements(
         str(told.get("graph", "")),
         _count(told, "steps"),
@@ -68,6 +86,17 @@ def parse(data: bytes) -> NodeMeasurements:
         fused,
         nonfinite if told.get("watched") is True else None,
     )
+
+
+def _within(row: dict[str, Any], name: str) -> Iterator[Within]:
+    told = row.get("within", [])
+    if not isinstance(told, list) or not all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) for one in told
+    ):
+        raise ValueError(f"what is within node {name[:100]!r} must be a list of objects with names")
+    for one in told[:MOST_WITHIN]:
+        counts = (_count(one, kind) for kind in ("nan", "inf", "-inf"))
+        yield Within(one["name"], *counts, one.get("first") is True)
 
 
 def _count(row: dict[str, Any], name: str) -> int:

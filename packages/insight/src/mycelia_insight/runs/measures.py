@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from mycelia_insight.records.graph import ScopeGraph
-from mycelia_insight.records.graph_measures import Faults, Times, faults_of_training, leaves_by_dumped_name
+from mycelia_insight.records.graph_measures import Faults, Times, faults_of_dump, faults_of_training
 from mycelia_insight.records.node_measurements import NodeMeasurements, NotFinite, parse
 from mycelia_insight.runs.dumps import dumps_of
 from mycelia_insight.runs.run import Run
@@ -77,10 +77,7 @@ class Measures:
                 faults = Faults(graph, faults_of_training(graph, watched))
             elif found := dumps_of(run.folder):
                 dump = self._dumped(found[-1])
-                known = leaves_by_dumped_name(graph)
-                faults = Faults(
-                    graph, {known[name]: one for name, one in dump.found.items() if name in known}
-                )
+                faults = Faults(graph, faults_of_dump(graph, dump.found))
         steps, unattributed = (timed.steps, timed.unattributed) if timed else (0, 0)
         return Measured(times, steps, unattributed, faults, dump)
 

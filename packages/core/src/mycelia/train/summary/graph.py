@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from mycelia.engine.base.dtypes import DType
@@ -18,6 +19,8 @@ from mycelia.train.summary.values import DATA_TYPES
 
 _BOOL, _INT64, _FLOAT32, _STRING, _TENSOR, _TUPLE, _NONE, _TYPE = 1, 5, 11, 13, 14, 31, 34, 39
 
+_MOST_WITHIN = 1000  # operators of branches that are listed
+
 
 def graph_of(cell: Cell) -> Graph | None:
     """The graph that was compiled or used last for a call of `cell`; None for one that runs as Python."""
@@ -31,8 +34,9 @@ def graph_message(graph: Graph) -> bytes:
 
     Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the path of the
     Cell that it belongs to, or the function whose line it is, its attribute `source` the file and the line,
-    `operator` how dumps and messages call it, without the scope where that is the node's, `precision_flag`
-    whether it computes in fewer or more bits than it was given (`precision.py`).
+    `operator` how dumps and messages call it, without the scope where that is the node's, `operators` those
+    of its branches or its loop, by their full names, `precision_flag` whether it computes in fewer or more
+    bits than it was given (`precision.py`).
     What a node has several results of, or what the graph returns several values of, goes through nodes
     TupleGetItem and MakeTuple, as in MindSpore.
     """
@@ -95,6 +99,11 @@ class _Writer:
         self.constants.append(text(1, name) + field(2, _value(number)))
         return name
 
+    def within(self, node: Node) -> list[str]:
+        """Full names of the operators in the branches or the loop of a node."""
+        inner = (one for region in node.regions for one in operators_of(region))
+        return [self.operators[one].name for one in islice(inner, _MOST_WITHIN)]
+
     def node(self, node: Node) -> Iterator[bytes]:
         name = self.next()
         place = node.location
@@ -111,6 +120,8 @@ class _Writer:
         if operator is not None:
             known_as = operator.name.removeprefix(f"{scope}/")
             attributes += field(5, text(1, "operator") + field(2, _value(known_as)))
+        if within := self.within(node):
+            attributes += field(5, text(1, "operators") + field(2, _value(", ".join(within))))
         if flag := self.precision.get(node):
             attributes += field(5, text(1, "precision_flag") + field(2, _value(flag)))
         several = len(node.outputs) != 1

@@ -4,13 +4,15 @@ Written beside the event file as ``node_measurements.SECONDS.json``, which Mycel
 
     {"version": 1, "graph": name, "steps": N, "unattributed": ns, "watched": whether NaN was looked for,
      "nodes": {full name: {"calls": n, "nanoseconds": n, "in": full name,
-                           "step": n, "nan": n, "-inf": n, "inf": n, "first": true}}}
+                           "step": n, "nan": n, "-inf": n, "inf": n, "first": true,
+                           "within": [{"name": full name, "nan": n, "-inf": n, "inf": n, "first": true}]}}}
 
 Calls are those of the `steps` that were timed, nanoseconds those of a step, the median of them. ``in``: the
 node that has the time of this one, with which the compiler fused it. ``step`` is the first step in which the
 node's outputs were not finite, the counts are the elements of that step; they are there only if it was looked
 for. ``first``: in the first step of all, nothing that was computed and that it reads was not finite, nor was
-it an argument or Parameter with which an earlier node has explained itself.
+it an argument or Parameter with which an earlier node has explained itself. ``within``: the operators of its
+branches or its loop of which this is so, those first with which it began, by the names that dumps give them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import json
 import os
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from statistics import median
@@ -30,6 +32,7 @@ from mycelia.engine.base import log
 from mycelia.engine.compile import measuring
 from mycelia.engine.compile.timing import Timing
 from mycelia.engine.ir.graph import Graph, Node, Value
+from mycelia.engine.observing.observers import Operator, operators_of
 from mycelia.engine.ops.cost import cost
 from mycelia.engine.ops.type_names import type_name
 from mycelia.io.files import write_text
@@ -37,6 +40,7 @@ from mycelia.train.summary.graph import node_names
 
 TIMED_STEPS = 10
 _VERSION = 1
+_MOST_WITHIN = 20  # operators of a node's branches that are told
 _KINDS = ("nan", "-inf", "inf")
 
 
@@ -135,16 +139,45 @@ def measured(
         for other in others:
             rows[names[other]].setdefault("in", names[owner])
     firsts = _firsts(programs, nonfinite or {})
+    operators = operators_of(graph)
     for instruction, noted in (nonfinite or {}).items():
         owner = of.last(instruction)
         if owner is not None:
             rows[names[owner]] |= noted
-            if instruction in firsts:
+            is_first = instruction in firsts
+            if is_first:
                 rows[names[owner]]["first"] = True
+            if within := list(_within(owner, instruction, is_first, nonfinite or {}, operators)):
+                within.sort(key=lambda one: "first" not in one)
+                rows[names[owner]]["within"] = within[:_MOST_WITHIN]
     return {
         "version": _VERSION, "graph": graph.name, "steps": steps, "unattributed": unattributed,
         "watched": nonfinite is not None, "nodes": dict(rows),
     }  # fmt: skip
+
+
+def _within(
+    owner: Node,
+    instruction: Node,
+    is_first: bool,
+    nonfinite: dict[Node, dict[str, int]],
+    operators: dict[Node, Operator],
+) -> Iterator[dict[str, Any]]:
+    """What was not finite in the regions of a node, which `instruction` runs, in the step that it tells of.
+    `is_first`: nothing that it reads was.
+    """
+    for region, lowered in zip(owner.regions, instruction.regions):
+        programs = programs_of(lowered)
+        of, firsts = _Origins(region, programs), _firsts(programs, nonfinite) if is_first else set()
+        for inner in (node for program in programs for node in program.nodes if node in nonfinite):
+            found, noted = of.last(inner), nonfinite[inner]
+            if found is None or noted["step"] != nonfinite[instruction]["step"]:
+                continue
+            if found.regions:
+                yield from _within(found, inner, inner in firsts, nonfinite, operators)
+            else:
+                first = {"first": True} if inner in firsts else {}
+                yield {"name": operators[found].name, **{kind: noted[kind] for kind in _KINDS}, **first}
 
 
 def _firsts(programs: list[_C.Program], nonfinite: dict[Node, dict[str, int]]) -> set[Node]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -74,16 +72,7 @@ def add(table: Table, library: Library) -> None:
             "run": run,
             "tag": tag,
             "step": entry.step,
-            "layers": [
-                {
-                    "name": layer.name,
-                    "boxes": [asdict(box) for box in layer.boxes],
-                    "left_out": layer.left_out,
-                    "mask": bool(layer.mask),
-                    "classes": {str(number): name for number, name in layer.classes.items()},
-                }
-                for layer in layers.layers(message(of_run, entry))
-            ],
+            "layers": [layers.told(layer) for layer in layers.layers(message(of_run, entry))],
         }
 
     @table.get(
