@@ -195,19 +195,19 @@ class TestOnline:
                 self.watches.append(watchpoints.read(command))
 
             def begin(self, run):
-                is_eager = run.of.graph is None
-                values = self.steps.begin(run.iteration, run.of.number, is_eager)
+                values = self.steps.begin(run.iteration, run.of.number)
                 run.notes[self] = values
                 for name, tensor, _ in run.named_arguments():
                     self.steps.add_parameter(run.iteration, values, name, tensor._detach())
 
             def seen(self, run, operator, inputs, outputs):
                 call = operator, list(inputs), list(outputs)
-                self.steps.add_call(run.iteration, run.notes[self], operator, call)
+                self.steps.add_call(run.iteration, run.notes[self], call)
 
             def end(self, run, error):
                 for name, (_, before) in run.parameters.items():
                     self.steps.add_parameter(run.iteration, run.notes[self], name, before)
+                self.steps.move(run.iteration, run.notes[self], run.program.number)
 
             def settled(self, run):
                 self.check(run.iteration)
@@ -246,6 +246,29 @@ class TestOnline:
         finally:
             observing.unwatch(debugged)
         assert debugged.found == [(2, 4), (2, 4)]  # step 0 is not kept any more: the last two are
+
+    def test_a_step_that_is_checked_before_its_end_is_none_to_look_back_at(self, debugged):
+        """Of eager calls it may turn out to be of another graph than it seems at first."""
+        from mycelia.debug.online import watchpoints
+
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        told = []
+
+        def look():
+            told.extend(watchpoints.hits(debugged.watches, debugged.steps, 1, is_over=False))
+
+        def step(x, last, between=lambda: None):
+            y = ops.exp(x)
+            between()
+            last(y)
+
+        debugged.watch(20, "Default/Exp-op0", rtol=1e-5)
+        with observing.watch_calls(debugged) as calls:
+            for steps in (X, ops.sin), (Tensor(np.zeros((4, 3), np.float32)), ops.cos, look), (X, ops.sin):
+                step(*steps)
+                calls.end_step()
+        assert not told  # it is another value than that of the step before
+        assert debugged.found == [(0, 4), (1, 4), (2, 0)]
 
     def test_a_step_without_the_tensor_is_none_to_compare_with(self, debugged, graph_mode):
         """Memory was short in the middle step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +156,67 @@ def test_a_weight_is_edited_between_steps(desk, options):
     assert desk.value(f"{weight}:0", "[:]")[2] == 42
     desk.ask("edit-tensor", {"name": weight, "index": "[99]", "value": 1}, code="5054B081")
     desk.ask("edit-tensor", {"name": weight, "value": [1, 2, 3]}, code="5054B081")
+
+
+def watch(desk, condition: str, node: str, **params: float) -> int:
+    """The number of a new watchpoint."""
+    given = [{"name": name, "value": value} for name, value in params.items()]
+    wanted = {"condition": {"id": condition, "params": given}, "watch_nodes": [node]}
+    return desk.ask("create-watchpoint", wanted)["id"]
+
+
+def test_two_eager_networks_that_take_turns_are_two_graphs_as_in_a_dump(desk, tmp_path):
+    fields = {"path": str(tmp_path / "dump"), "net_name": "gan", "iteration": "0-1", "input_output": 0}
+    settings = tmp_path / "dump.json"
+    settings.write_text(json.dumps({
+        "common_dump_settings": {"dump_mode": 0, "saved_data": "tensor", **fields},
+        "e2e_dump_settings": {"enable": True},
+    }))  # fmt: skip
+    script = Path(__file__).with_name("adversaries.py")
+    training = desk.train(script=script, MYCELIA_DUMP_CONFIG=str(settings))
+    desk.until("waiting", 1)
+    desk.go(1)
+    desk.until("waiting", 2)
+    telling, fooling = desk.ask("retrieve", {"mode": "all"})["graph"]["graph_names"]
+    kinds = {g: {n["type"] for n in desk.nodes(graph_name=g)} for g in (telling, fooling)}
+    assert "Tanh" in kinds[fooling] and "Tanh" not in kinds[telling]
+    # One name, two graphs: the discriminator reads real samples in one, the generator's in the other.
+    weight = "discriminator.fc.weight"
+    names = {n["name"] for n in desk.nodes(name=weight) if n["name"].endswith(f"/{weight}")}
+    assert names == {f"{telling}/{weight}", f"{fooling}/{weight}"}
+    log = {g: next(n["name"] for n in desk.nodes(name="Log-op", graph_name=g) if n["type"] == "Log")
+           for g in (telling, fooling)}  # fmt: skip
+    assert desk.value(f"{log[fooling]}:0").shape == (5, 1)
+    runs = desk.ask("ranks/0/graph-runs")["graph_runs"]
+    assert [(r["graph_name"], r["count"]) for r in runs if r["has_data"]] == [(telling, 1), (fooling, 2)]
+
+    # The rate of one is 0: its weight never changes between steps of its graph, the other one's does.
+    watch(desk, "weight_not_changed", f"{telling}/{weight}", rtol=1e-5)
+    watch(desk, "weight_not_changed", f"{fooling}/generator.fc.weight", rtol=1e-5)
+    desk.go(-1)
+    desk.until("waiting", 3)
+    (hit,) = desk.ask("search-watchpoint-hits", {})["watch_point_hits"]
+    assert (hit["graph_name"], hit["node_name"]) == (telling, f"{telling}/{weight}")
+    assert not hit["tensors"][0]["watch_points"][0]["error_code"]  # step 1 is the one before
+    desk.go(1)
+    desk.until("waiting", 4)
+    told = desk.ask("search-watchpoint-hits", {})["watch_point_hits"]
+    assert all(h["graph_name"] != fooling or h["tensors"][0]["watch_points"][0]["error_code"] for h in told)
+
+    desk.ask("edit-tensor", {"name": f"{telling}/discriminator.fc.bias", "index": "[0]", "value": 42.0})
+    desk.ask("delete-watchpoint", {"watch_point_id": None})
+    desk.go(1)
+    desk.until("waiting", 5)
+    assert desk.value(f"{telling}/discriminator.fc.bias:0", "[:]")[0] == 42
+    desk.ask("control", {"mode": "continue", "level": "node", "name": log[fooling]})
+    while (at := desk.ask("retrieve", {"mode": "all"})["metadata"])["node_name"] != log[fooling]:
+        assert at["step"] < 7
+    assert at["step"] == 6
+    desk.go(-1)
+    output, errors = training.communicate()
+    assert training.returncode == 0 and "trained 42.0" in output, errors
+
+    from mycelia.debug import DumpAnalyzer
+
+    dumped = {f"graph_{n.graph}/{n.name}" for n in DumpAnalyzer(str(tmp_path / "dump")).select_nodes("")}
+    assert dumped == {n["name"] for g in (telling, fooling) for n in desk.nodes(graph_name=g)}

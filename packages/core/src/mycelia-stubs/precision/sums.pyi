@@ -2,5 +2,8 @@
 from mycelia.debug.precision.sums import Sums as Sums, extremes as extremes, flat as flat, sums as sums
 
 __all__ = [
-    "Sums", "extremes", "flat", "sums",
+    "Sums",
+    "extremes",
+    "flat",
+    "sums",
 ]

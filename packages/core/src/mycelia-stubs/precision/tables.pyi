@@ -1,11 +1,22 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.tables import (
-    Elements as Elements, compare_elements as compare_elements, element_table as element_table,
-    first_table as first_table, load as load, summary as summary, text_of as text_of,
+    Elements as Elements,
+    compare_elements as compare_elements,
+    element_table as element_table,
+    first_table as first_table,
+    load as load,
+    summary as summary,
+    text_of as text_of,
 )
 from mycelia.debug.statistics import statistics as statistics
 
 __all__ = [
-    "Elements", "compare_elements", "element_table", "first_table", "load", "statistics", "summary",
+    "Elements",
+    "compare_elements",
+    "element_table",
+    "first_table",
+    "load",
+    "statistics",
+    "summary",
     "text_of",
 ]

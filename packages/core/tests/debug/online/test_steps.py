@@ -28,7 +28,7 @@ def add(steps: Steps, iteration: int, *tensors: ms.Tensor) -> None:
     values = steps.begin(iteration, 0)
     for number, one in enumerate(tensors):
         made = operator(f"Default/ReLU-op{number}")
-        steps.add_call(iteration, values, made, (made, [], [one]))
+        steps.add_call(iteration, values, (made, [], [one]))
 
 
 def test_older_steps_go():
@@ -63,7 +63,7 @@ def test_what_a_later_run_replaces_counts_no_longer():
     for _ in range(5):
         values = steps.begin(0, 0)
         for _ in range(5):
-            steps.add_call(0, values, made, (made, [tensor()], [tensor()]))
+            steps.add_call(0, values, (made, [tensor()], [tensor()]))
             assert steps.size_bytes == 2 * SIZE and not steps.is_full
         assert len(steps[0][0].calls) == 1
     steps.begin(0, 0)

@@ -320,6 +320,89 @@ def test_eager_steps_that_nobody_wants_count():
     assert observer.names().count("Default/network-WithLossCell/_backbone-Net/relu-ReLU/ReLU-op0") == 2
 
 
+def test_blocks_in_blocks_are_told_of_the_same_steps():
+    """A dump and a debugger of one training, or a callback that watches within either."""
+    outer, inner = Keeps(), Keeps()
+    observing.set_iteration(0)
+    with observing.watch_calls(outer) as calls:
+        ops.exp(Tensor([1.0]))
+        with observing.watch_calls(inner) as same:
+            ops.log(Tensor([1.0]))
+        ops.sin(Tensor([1.0]))
+    assert same is calls
+    assert [iteration for iteration, _ in outer.runs] == [0, 1, 2]
+    assert outer.names() == ["Default/Exp-op0", "Default/Log-op0", "Default/Sin-op0"]
+    assert [iteration for iteration, _ in inner.runs] == [1] and inner.names() == ["Default/Log-op0"]
+    ops.cos(Tensor([1.0]))
+    assert len(outer.runs) == 3
+
+
+def test_blocks_may_end_in_the_order_in_which_they_began():
+    """As a recorder and a dump do that are switched on and off beside one another."""
+    first, second = Keeps(), Keeps()
+    blocks = [observing.watch_calls(first), observing.watch_calls(second)]
+    for block in blocks:
+        block.__enter__()
+    ops.exp(Tensor([1.0]))
+    blocks[0].__exit__(None, None, None)
+    ops.log(Tensor([1.0]))
+    blocks[1].__exit__(None, None, None)
+    ops.sin(Tensor([1.0]))
+    assert first.names() == ["Default/Exp-op0"]
+    assert second.names() == ["Default/Exp-op0", "Default/Log-op0"]
+
+
+class TestEagerPrograms:
+    """Which graph the eager calls of a step are of."""
+
+    def programs(self, *steps):
+        found = []
+
+        class Looks(observing.Observer):
+            def end(self, run, error):
+                found.append(run.program.number)
+
+        with observing.watch_calls(Looks()) as calls:
+            for step in steps:
+                step()
+                calls.end_step()
+        return [number - found[0] for number in found]
+
+    def test_steps_of_other_lines_are_other_graphs(self):
+        x = Tensor([1.0])
+        first = lambda: ops.exp(x)
+        second = lambda: ops.exp(x)
+        assert self.programs(first, second, first, second) == [0, 1, 0, 1]
+
+    def test_a_step_that_does_less_is_of_the_same_graph(self):
+        x = Tensor([1.0])
+
+        def loop(times):
+            for _ in range(times):
+                ops.exp(x)
+
+        assert self.programs(lambda: loop(2), lambda: loop(1), lambda: loop(4), lambda: loop(2)) == [0] * 4
+
+    def test_as_long_as_a_step_goes_on_it_is_what_it_may_be(self):
+        x, may_be = Tensor([1.0]), []
+
+        class Looks(observing.Observer):
+            def seen(self, run, operator, inputs, outputs):
+                may_be.append((operator.type, run.program.number, {of.number for of in run.candidates}))
+
+        def step(last):
+            ops.exp(x)
+            last(x)
+
+        with observing.watch_calls(Looks()) as calls:
+            for last in (ops.sin, ops.cos, ops.sin):
+                step(last)
+                calls.end_step()
+        (_, first, _), (_, sin, _), (_, cut, _), (_, cos, _), (_, at, both), (_, again, one) = may_be
+        assert first == sin == cut == again != cos  # the beginning of the second was like the first
+        assert both == {sin, cos} and at in both and one == {sin}
+
+
 def test_calls_of_other_threads_are_not_seen():
     import threading
 

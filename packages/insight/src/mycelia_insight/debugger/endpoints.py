@@ -208,9 +208,8 @@ class _Debugger:
     def control(self, request: Request, body: dict) -> dict:
         session, rank = self.session(request), _rank(body)
         name, graph = _text(body, "name"), _text(body, "graph_name")
-        if name:
-            name = session.node(name, graph, rank).name
-        session.go(str(body.get("mode")), str(body.get("level", "step")), body.get("steps"), name, rank)
+        node = session.node(name, graph, rank) if name else None
+        session.go(str(body.get("mode")), str(body.get("level", "step")), body.get("steps"), node, rank)
         return _where(session, rank)
 
     def hits(self, request: Request, body: dict) -> dict:

@@ -81,7 +81,7 @@ class OfflineSession(Session):
         source = DumpSource(folder)
         super().__init__(source, source.steps()[0])
 
-    def go(self, mode: str, level: str, steps: Any, name: str = "", rank: int = 0) -> None:
+    def go(self, mode: str, level: str, steps: Any, node: Node | None = None, rank: int = 0) -> None:
         if mode == "reset":
             self.show(whole_number(steps, "steps", 1, self.last_step))
         elif mode == "continue" and level == "recheck" and steps is None:

@@ -139,7 +139,7 @@ class Session(ABC):
         return {"metadata": self.metadata()}
 
     @abstractmethod
-    def go(self, mode: str, level: str, steps: Any, name: str = "", rank: int = 0) -> None:
+    def go(self, mode: str, level: str, steps: Any, node: Node | None = None, rank: int = 0) -> None:
         """Move: `continue` by steps, to the next hit or to a node, `reset` to step `steps`, `pause`,
         `terminate`.
 

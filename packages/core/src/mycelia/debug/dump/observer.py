@@ -188,6 +188,8 @@ class DumpObserver(Observer):
 
     def end(self, run: Run, error: BaseException | None) -> None:
         step: Step = run.notes.pop(self)
+        if run.of.graph is None:
+            step.of, step.extent = run.program, run.extent
         if self.config.signal:
             self.asked = False
         if self.trouble is None:

@@ -12,7 +12,6 @@ from typing import Any
 
 from mycelia.debug.dump import device_overflow, files, graph_files
 from mycelia.debug.dump.config import DumpConfig
-from mycelia.debug.dump.eager_programs import EagerPrograms
 from mycelia.debug.dump.groups import PARAMETER, Group, Step
 from mycelia.debug.dump.layouts import laid_out
 from mycelia.debug.dump.step_folder import StepFolder
@@ -31,8 +30,7 @@ class Writer:
         self.root = os.path.join(found.path, f"rank_{self.rank}")
         self.is_broken = False
         self.parents: set[str] = set()  # folders of steps
-        self.known_graphs: set[int] = set()
-        self.programs = EagerPrograms()
+        self.known_graphs: dict[int, int] = {}  # with what the step that described it showed
 
     def guarded(self, write: Callable[..., None], *args: Any) -> None:
         """``write(*args)``, unless writing failed before; a failure ends the dump, and nothing else."""
@@ -75,31 +73,27 @@ class Writer:
 
     def finish(self, step: Step) -> None:
         """Write the tensors that were kept, and what is known at the end of a step.  Errors: OSError."""
-        is_new, calls = False, step.calls or [group.call for group in step.groups if group.call is not None]
+        calls = step.calls or [group.call for group in step.groups if group.call is not None]
         read = step.read or [group for group in step.groups if group.kind == PARAMETER]
         try:
             for group in step.groups:
                 if group.inputs or group.outputs:
                     self.add(step, group)
-            if step.of.graph is None:  # which program this was is known now
-                operators = [operator for operator, _, _ in calls]
-                step.of, is_new = self.programs.of(step.of, operators, [group.name for group in read])
-                if step.folder is not None:
-                    step.folder.path = self.path_of(step)
             if step.folder is not None:
+                step.folder.path = self.path_of(step)  # which program eager calls were is known now
                 self.complete(step, step.folder)
         finally:
             if step.folder is not None:
                 step.folder.publish()
         self.describe()
-        if step.of.graph is None:
-            if is_new:
+        if self.known_graphs.get(step.of.number, -1) < step.extent:
+            self.known_graphs[step.of.number] = step.extent
+            if step.of.graph is None:
                 parameters = [(group.name, tensor) for group in read for tensor in group.tensors]
                 graph_files.write_calls(self.root, step.of.number, calls, parameters)
-        elif step.of.number not in self.known_graphs:
-            self.known_graphs.add(step.of.number)
-            graph_files.write_graph(self.root, step.of)
-            self.write_constants(step.of)
+            else:
+                graph_files.write_graph(self.root, step.of)
+                self.write_constants(step.of)
         graph_files.note_run(self.root, step.of.number, step.iteration)
 
     def complete(self, step: Step, folder: StepFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mycelia.debug.messages.debugger_pb2 import (
@@ -74,6 +75,26 @@ def of_calls(number: int, calls: Iterable[Call], parameters: Mapping[str, Tensor
         name = found.operator(operator, feeds, types, len(inputs))
         makers.update((t._data_ptr, name) for t in outputs if t.size)
     return found.message
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What a graph shows of a tensor, whose values are not kept."""
+
+    _data_ptr: int
+    dtype: Any
+    shape: tuple[int, ...]
+    size: int
+
+
+def outlined(call: Call) -> Call:
+    """A call without the values that it read and made."""
+    operator, inputs, outputs = call
+
+    def outline(t: Any) -> Any:
+        return None if t is None else _Outline(t._data_ptr, t.dtype, t.shape, t.size)
+
+    return operator, [outline(t) for t in inputs], [outline(t) for t in outputs]
 
 
 class _Graph:

@@ -46,8 +46,10 @@ class Debugged(Observer):
         self.looked_at: set[tuple[str, str]] = set()  # with `partial`: nodes whose values were asked for
         self.watches: dict[int, watchpoints.Watch] = {}
         self.graphs: dict[int, Any] = {}  # number -> message
+        self.extents: dict[int, int] = {}  # of eager calls, what the step showed that a message is of
         self.left = 0  # steps to run without waiting; below 0 for ever
         self.node: str | None = None  # the operator to wait after, "" for the next one
+        self.node_graph = ""  # of that operator, "" for any
         self.iteration = -1  # the latest whose values are kept
         self.done = 0  # steps that have run
         self.is_begun = False
@@ -75,11 +77,13 @@ class Debugged(Observer):
 
     def metadata(self, node: str = "", reason: str = "", done: bool = False) -> Any:
         target = config.get("device_target")
+        ran = self.steps.get(self.iteration if node else self.done - 1, ())
         return messages.Metadata(
             device_name=str(config.get("rank")), cur_step=self.done, device_target=target,
             backend="Ascend" if target == "Ascend" else "GPU",
             cur_node=node, training_done=done, graph_num=len(self.graphs), ms_version=_VERSION,
             first_step=min(self.steps, default=-1) + 1, reason=reason,
+            graph_names=map(graphs.graph_name, ran),
         )  # fmt: skip
 
     def give_up(self, lost: Lost) -> None:
@@ -114,7 +118,7 @@ class Debugged(Observer):
     def begin(self, run: Run) -> None:
         self.local.depth = self.depth + 1
         with self.turn:
-            values = run.notes[self] = self.steps.begin(run.iteration, run.of.number, run.of.graph is None)
+            values = run.notes[self] = self.steps.begin(run.iteration, run.of.number)
             self.iteration = run.iteration
             if run.of.graph is None:
                 self.eager = run
@@ -135,21 +139,32 @@ class Debugged(Observer):
         values = run.notes[self]
         self.latest, self.is_running = operator.name, True
         with self.turn:
-            if not self.partial or self.is_chosen(run, operator):
-                self.steps.add_call(run.iteration, values, operator, (operator, list(inputs), list(outputs)))
-            if self.node is not None and self.node in ("", operator.name):
+            call = operator, list(inputs), list(outputs)
+            is_kept = not self.partial or self.is_chosen(run, operator)
+            is_kept = is_kept and self.steps.add_call(run.iteration, values, call)
+            if run.of.graph is None:
+                values.outline.append(call if is_kept else graphs.outlined(call))
+            if self.is_awaited(run, operator):
                 self.guarded(self.wait, node=operator.name)
 
     def is_chosen(self, run: Run, operator: Operator) -> bool:
-        graph = graphs.graph_name(run.of.number)
-        watched = any(w.looks_at(graph, operator.name) for w in self.watches.values())
-        return watched or (graph, operator.name) in self.looked_at
+        wanted = {graph for graph, name in self.looked_at if name == operator.name}
+        wanted.update(g for w in self.watches.values() for g, name in w.nodes if name == operator.name)
+        return _is_among(wanted, run)
+
+    def is_awaited(self, run: Run, operator: Operator) -> bool:
+        if self.node is None or self.node not in ("", operator.name):
+            return False
+        return _is_among({self.node_graph}, run)
 
     def failed(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], error: BaseException
     ) -> None:
         with self.turn:
-            self.steps.add_call(run.iteration, run.notes[self], operator, (operator, list(inputs), []))
+            values, call = run.notes[self], (operator, list(inputs), [])
+            is_kept = self.steps.add_call(run.iteration, values, call)
+            if run.of.graph is None:
+                values.outline.append(call if is_kept else graphs.outlined(call))
             if not isinstance(error, SystemExit):
                 self.guarded(self.wait, node=operator.name, reason=f"{type(error).__name__}: {error}")
 
@@ -160,20 +175,23 @@ class Debugged(Observer):
             if run is self.eager:
                 self.tell_calls()
                 self.eager = None
+                number = run.program.number
+                self.parameters.update(((number, n), p) for n, (p, _) in run.parameters.items())
             del run.notes[self]
 
     def tell_calls(self) -> None:
-        """The graph of the eager calls of the present step, if it is another than that of the step before."""
+        """The graph that the eager calls of the present step are of, if they show more of it than before."""
         if self.eager is None:
             return
         run, values = self.eager, self.eager.notes[self]
-        for name, (parameter, before) in run.parameters.items():
-            self.parameters[run.of.number, name] = parameter
+        for name, (_, before) in run.parameters.items():
             self.steps.add_parameter(run.iteration, values, name, before)
-        graph = graphs.of_calls(run.of.number, values.calls.values(), values.parameters)
-        if self.graphs.get(run.of.number) != graph:
-            self.is_begun = True
-            self.tell_graph(run.of.number, graph)
+        number = run.program.number
+        self.steps.move(run.iteration, values, number)
+        if self.extents.get(number, -1) < run.extent:
+            self.extents[number], self.is_begun = run.extent, True
+            read = {name: before for name, (_, before) in run.parameters.items()}
+            self.tell_graph(number, graphs.of_calls(number, values.outline, read))
 
     def settled(self, run: Run) -> None:
         if self.depth:
@@ -247,7 +265,7 @@ class Debugged(Observer):
 
     def go(self, command: Any) -> None:
         if command.run_level == "node":
-            self.node, self.left = command.node_name, 0
+            self.node, self.node_graph, self.left = command.node_name, command.graph_name, 0
         else:
             self.node, self.left = None, (command.run_steps or 1)
 
@@ -262,10 +280,11 @@ class Debugged(Observer):
 
     def recheck(self, step: int) -> None:
         iteration = step - 1 if step > 0 else self.iteration
-        found = list(watchpoints.hits(list(self.watches.values()), self.steps, iteration))
+        is_over = iteration < self.done
+        found = list(watchpoints.hits(list(self.watches.values()), self.steps, iteration, is_over))
         if found:  # MindInsight drops the commands that follow, even if there are none
             self.channel.call("SendWatchpointHits", iter(found))
-        if iteration < self.done:
+        if is_over:
             self.tell_values(iteration)
 
     def tell_values(self, iteration: int) -> None:
@@ -316,6 +335,13 @@ class Debugged(Observer):
     def answer(self, command: Any) -> None:
         found = questions.answer(self, command.question, command.arguments)
         self.channel.call("SendAnswer", chunks([found.SerializeToString()]))
+
+
+def _is_among(wanted: set[str], run: Run) -> bool:
+    """Whether the graph of a run is, or may still be, one of these names; "" stands for any."""
+    if not wanted or "" in wanted:
+        return bool(wanted)
+    return any(graphs.graph_name(of.number) in wanted for of in run.candidates)
 
 
 def _base(tensor: Tensor | None) -> Any:

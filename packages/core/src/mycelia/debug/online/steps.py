@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from mycelia.debug.held import HeldMemory
 from mycelia.debug.messages.graphs import Call
-from mycelia.engine.observing import Operator
 from mycelia.engine.tensors.tensor import Tensor
 
 INPUT = "input:"  # in front of the number of a slot that a node reads
@@ -17,14 +16,12 @@ INPUT = "input:"  # in front of the number of a slot that a node reads
 class GraphValues:
     """Of one graph in one step: the Parameters and arguments as they were before, the operators in order.
 
-    `is_eager`: they are eager calls, whose program may be another one in each step; `is_cut`: memory was too
-    short for some of them.
+    `outline`: of eager calls all, in order, whether or not there was room for their values.
     """
 
-    is_eager: bool = False
-    is_cut: bool = False
     parameters: dict[str, Tensor] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)  # of an operator that ran several times the last
+    outline: list[Call] = field(default_factory=list)
 
     def find(self, name: str, slot: str) -> Tensor | None:
         """The tensor at ``"0"``, an output, or ``"input:0"``; None if there is none."""
@@ -38,10 +35,6 @@ class GraphValues:
         _, inputs, outputs = self.calls[name]
         tensors: Sequence[Tensor | None] = inputs if slot.startswith(INPUT) else outputs
         return tensors[index] if index < len(tensors) else None
-
-    def lines(self, name: str) -> tuple:
-        """What tells an eager operator from others of its name: the lines that called it."""
-        return self.calls[name][0].stack if self.is_eager and name in self.calls else ()
 
     def names(self) -> list[str]:
         """Of all that makes something, in order."""
@@ -81,16 +74,25 @@ class Steps(Mapping[int, Step]):
     def __len__(self) -> int:
         return len(self.steps)
 
-    def begin(self, iteration: int, graph: int, is_eager: bool = False) -> GraphValues:
+    def begin(self, iteration: int, graph: int) -> GraphValues:
         """A place for what a run of a graph has; the oldest steps go."""
         while len(self.steps) >= self.count + (iteration in self.steps):
             self._drop(next(iter(self.steps)))
-        step, found = self.steps.setdefault(iteration, {}), GraphValues(is_eager)
+        step, found = self.steps.setdefault(iteration, {}), GraphValues()
         if graph in step:  # it runs again
             self._let_go(step[graph])
         step[graph] = found
         self.is_full = False
         return found
+
+    def move(self, iteration: int, values: GraphValues, graph: int) -> None:
+        """What a run has is of another graph than it was begun for, as eager calls show."""
+        step = self.steps.get(iteration, {})
+        before = next((number for number, one in step.items() if one is values), graph)
+        if before != graph:
+            if graph in step:
+                self._let_go(step[graph])
+            step[graph] = step.pop(before)
 
     def keep(self, iteration: int, tensors: Sequence[Tensor | None]) -> bool:
         """Whether there is room for these in this step; they count from now on."""
@@ -103,19 +105,18 @@ class Steps(Mapping[int, Step]):
             return False
         return True
 
-    def before(self, iteration: int, graph: int, name: str, slot: str, lines: tuple) -> Iterator[Tensor]:
+    def before(self, iteration: int, graph: int, name: str, slot: str) -> Iterator[Tensor]:
         """A graph's tensor in the steps before `iteration` that ran it, the last first, up to one that lacks
-        it. `lines`: those of an eager operator, whose steps may run other programs.
+        it.
         """
         for step in sorted((i for i in self.steps if i < iteration), reverse=True):
             values = self.steps[step].get(graph)
             if values is None:
                 continue
-            found = values.find(name, slot) if values.lines(name) == lines else None
-            if found is not None:
-                yield found
-            elif values.is_cut or not values.is_eager:
+            found = values.find(name, slot)
+            if found is None:
                 return
+            yield found
 
     def add_parameter(self, iteration: int, values: GraphValues, name: str, tensor: Tensor) -> None:
         """Keep a Parameter or argument, if there is room."""
@@ -123,18 +124,17 @@ class Steps(Mapping[int, Step]):
             return
         if self.keep(iteration, [tensor]):
             values.parameters[name] = tensor
-        else:
-            values.is_cut = True
 
-    def add_call(self, iteration: int, values: GraphValues, operator: Operator, call: Call) -> None:
-        """Keep what an operator read and made, if there is room."""
-        if not self.keep(iteration, [*call[1], *call[2]]):
-            values.is_cut = True
-        else:
-            before = values.calls.get(operator.name)
-            values.calls[operator.name] = call
-            if before is not None:
-                self.memory.remove([*before[1], *before[2]])
+    def add_call(self, iteration: int, values: GraphValues, call: Call) -> bool:
+        """Keep what an operator read and made, if there is room; whether there was."""
+        operator, inputs, outputs = call
+        if not self.keep(iteration, [*inputs, *outputs]):
+            return False
+        before = values.calls.get(operator.name)
+        values.calls[operator.name] = call
+        if before is not None:
+            self.memory.remove([*before[1], *before[2]])
+        return True
 
     def _drop(self, iteration: int) -> None:
         for values in self.steps.pop(iteration).values():

@@ -84,18 +84,21 @@ def _value(kind: str, sent: Any) -> Any:
     return sent.text if kind == "STRING" else bool(sent.value) if kind == "BOOL" else sent.value
 
 
-def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
-    """The messages `WatchpointHit` of a step, but of conditions that compare ranks: see `ranks`."""
+def hits(watches: list[Watch], steps: Steps, iteration: int, is_over: bool = True) -> Iterator[Any]:
+    """The messages `WatchpointHit` of a step, but of conditions that compare ranks: see `ranks`.
+
+    `is_over`: it has run to its end, so that later steps look back at it.
+    """
     watches = [w for w in watches if not w.condition.compares_ranks]
     for number, values in steps.get(iteration, {}).items():
         graph = graph_name(number)
-        for watch in watches:
+        for watch in watches if is_over else ():
             _forget_missing(watch, values, number, graph)
         for name in values.names():
             for watch in watches:
                 if watch.looks_at(graph, name):
                     for slot, tensor in enumerate(values.outputs(name)):
-                        found = _checked(watch, steps, iteration, number, name, slot, tensor)
+                        found = _checked(watch, steps, iteration, (number, name, slot), tensor, is_over)
                         if found.hit or found.error_code:
                             yield _message(watch, graph, name, slot, found)
         for watch in watches if steps.is_full else ():
@@ -106,30 +109,26 @@ def hits(watches: list[Watch], steps: Steps, iteration: int) -> Iterator[Any]:
 
 def _forget_missing(watch: Watch, values: GraphValues, number: int, graph: str) -> None:
     """Of what a step of its graph lacks there is no step before for those that come."""
-    if values.is_eager:
-        if values.is_cut:
-            watch.memory.clear()
-        return
     for where, name in watch.nodes if watch.memory.depth else ():
         if where in ("", graph) and not values.outputs(name):
             slot = 0
-            while watch.memory.forget((number, name, slot, ())):
+            while watch.memory.forget((number, name, slot)):
                 slot += 1
 
 
 def _checked(
-    watch: Watch, steps: Steps, iteration: int, number: int, name: str, slot: int, tensor: Tensor
+    watch: Watch, steps: Steps, iteration: int, key: tuple[int, str, int], tensor: Tensor, is_over: bool
 ) -> Hit:
-    values = steps[iteration][number]
-    lines = values.lines(name)
+    number, name, slot = key
 
     def kept(step: int) -> Iterator[np.ndarray]:
-        return map(array_of, steps.before(step, number, name, str(slot), lines))
+        return map(array_of, steps.before(step, number, name, str(slot)))
 
-    array, key = array_of(tensor), (number, name, slot, lines)
+    array = array_of(tensor)
     earlier = watch.memory.earlier(key, iteration, kept)
-    watch.memory.add(key, iteration, array)
-    operator, inputs, _ = values.calls.get(name, (None, (), ()))
+    if is_over:
+        watch.memory.add(key, iteration, array)
+    operator, inputs, _ = steps[iteration][number].calls.get(name, (None, (), ()))
     read = None
     if watch.condition.reads_inputs and all(t is not None for t in inputs):
         read = [array_of(t) for t in inputs]

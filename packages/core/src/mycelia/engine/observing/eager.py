@@ -7,6 +7,7 @@ an optimizer's op, or when `end_step` is called.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base.origins import Origin, calling_cells, origin
 from mycelia.engine.observing.calls import flat, observed_call
+from mycelia.engine.observing.eager_programs import EagerPrograms
 from mycelia.engine.observing.observers import (
     VALUES,
     Names,
@@ -30,18 +32,29 @@ from mycelia.engine.tensors.tensor import Parameter, Tensor
 _GRADIENTS = ("grad", "gradient", "g")  # by these names optimizer steps take the gradient
 
 
+class _Innermost(threading.local):
+    calls: EagerCalls | None = None  # of the thread, whether or not something else intercepts before them
+
+
+_innermost = _Innermost()
+
+
 class EagerCalls:
     """The calls of one thread, told to `observers`."""
 
-    def __init__(self, *observers: Observer) -> None:
-        self.observers = observers
-        self.of = Watched("eager")
+    def __init__(self) -> None:
+        self.observers: tuple[Observer, ...] = ()
+        self.programs = EagerPrograms(Watched("eager"))
         self.run: Run | None = None
         self.watching: list[Observer] = []
         self.names = Names()
         self.parameter_names = ParameterNames()
         self.optimizer: int | None = None  # id of the Cell that updates Parameters in this step
         self.is_inside = False
+        self.interceptor = self.intercept
+        self.mode = 0  # of the thread before
+        self.blocks = 0  # of `watch_calls` that share it
+        self.outer = _innermost.calls
 
     def intercept(self, op: Any, inputs: tuple, attrs: tuple) -> Any:
         if self.is_inside:  # within a composition
@@ -88,6 +101,7 @@ class EagerCalls:
         operator.numbers = {
             i: v for i, v in enumerate(tensors) if v is not None and not isinstance(v, Tensor)
         }
+        run.operators.append(operator)
         result = observed_call(self.watching, run, operator, op, inputs, lambda: op._execute(inputs, attrs))
         self.remember(op, place, rank, result)
         return result
@@ -101,7 +115,7 @@ class EagerCalls:
             node.origin = place.of_gradient(type_name(op, rank))
 
     def begin(self) -> Run:
-        run = self.run = Run(self.of, iteration())
+        run = self.run = Run(self.programs.calls, iteration(), programs=self.programs)
         self.watching = [o for o in self.observers if o.wants(run) == VALUES]
         self.names = Names()
         for observer in self.watching:
@@ -126,11 +140,23 @@ class EagerCalls:
 
 @contextmanager
 def watch_calls(*observers: Observer) -> Iterator[EagerCalls]:
-    """In this block the observers are told of all eager calls of this thread."""
-    calls = EagerCalls(*observers)
-    mode = dispatch.push_interceptor(calls.intercept, dispatch.OBSERVING)
+    """In this block the observers are told of all eager calls of this thread, beside those of blocks around
+    it; a step begins and ends with the block.
+    """
+    calls = _innermost.calls
+    if calls is None or not dispatch.is_innermost(calls.interceptor):
+        calls = _innermost.calls = EagerCalls()
+        calls.mode = dispatch.push_interceptor(calls.interceptor, dispatch.OBSERVING)
+    calls.end_step()
+    calls.observers += observers
+    calls.blocks += 1
     try:
         yield calls
     finally:
-        dispatch.pop_interceptor(mode)
+        calls.blocks -= 1
+        if not calls.blocks:
+            dispatch.pop_interceptor(calls.mode)
+            _innermost.calls = calls.outer
         calls.end_step()
+        for observer in observers:
+            calls.remove(observer)

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mycelia.engine.base.errors import Place
 from mycelia.engine.base.origins import ROOT, Origin
@@ -14,6 +14,9 @@ from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.observing.parameter_names import all_distinct
 from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Parameter, Tensor
+
+if TYPE_CHECKING:
+    from mycelia.engine.observing.eager_programs import EagerPrograms
 
 NOTHING, VALUES, RESULTS = range(3)  # what an observer wants of a run
 
@@ -119,19 +122,45 @@ class Run:
 
     `of`: the graph, or the thread's calls; `iteration`: which step of the process it is, from 0;
     `arguments`: the tensors given, in the order of `of.parameter_names`, of which the first `count` came with
-    the call and the others from outside; `parameters`: of eager calls those Parameters that were read so far,
-    by names that are their own, each with an alias of what it was then.
+    the call and the others from outside; `operators`: of eager calls those that ran so far, and `parameters`
+    the Parameters that they read, by names that are their own, each with an alias of what it was then.
     """
 
-    __slots__ = ("arguments", "count", "iteration", "notes", "of", "parameters")
+    __slots__ = ("arguments", "count", "iteration", "notes", "of", "operators", "parameters", "programs")
 
     def __init__(
-        self, of: Watched, number: int, arguments: Sequence[Tensor] = (), count: int | None = None
+        self,
+        of: Watched,
+        number: int,
+        arguments: Sequence[Tensor] = (),
+        count: int | None = None,
+        programs: EagerPrograms | None = None,
     ) -> None:
         self.of, self.iteration, self.arguments = of, number, arguments
         self.count = len(arguments) if count is None else count
+        self.operators: list[Operator] = []
         self.parameters: dict[str, tuple[Tensor, Tensor]] = {}
+        self.programs = programs
         self.notes: dict[Any, Any] = {}  # what observers keep for the time of the run, by a key of theirs
+
+    @property
+    def program(self) -> Watched:
+        """What it is a run of: `of`, or, of eager calls, the program that they are of as far as they ran; the
+        rest of a step may show that it is of another one.
+        """
+        return self.of if self.programs is None else self.programs.of(self.operators, self.parameters)
+
+    @property
+    def extent(self) -> int:
+        """How much of a program eager calls have shown so far: a step that shows more describes it better."""
+        return len(self.operators) + len(self.parameters)
+
+    @property
+    def candidates(self) -> list[Watched]:
+        """Those that `program` may be when the step has ended, as far as they are known."""
+        if self.programs is None:
+            return [self.of]
+        return self.programs.of_which_are(self.operators, self.parameters)
 
     def named_arguments(self) -> Iterator[tuple[str, Tensor, bool]]:
         """(name, tensor, whether it is a Parameter)."""

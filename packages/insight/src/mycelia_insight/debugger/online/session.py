@@ -119,8 +119,8 @@ class TrainingSource:
         training = self.trainings.get(rank)
         if training is None:
             return set()
-        graphs = {n.graph for n in self.nodes if n.rank == rank}
-        return {(step, g) for step in range(training.first_step, training.step + 1) for g in graphs}
+        ran = training.ran.items()
+        return {(step, int(g.rpartition("_")[2])) for step, graphs in list(ran) for g in list(graphs)}
 
     def tensors_of(self, node: Node, iterations: Collection[int] | None = None) -> list[DebuggerTensor]:
         """All that a node read and made in the steps that are kept."""
@@ -254,14 +254,15 @@ class OnlineSession(Session):
 
     # ---- where they go
 
-    def go(self, mode: str, level: str, steps: Any, name: str = "", rank: int = 0) -> None:
+    def go(self, mode: str, level: str, steps: Any, node: Node | None = None, rank: int = 0) -> None:
         if mode == "reset":
             first, last = self.source.steps()
             self.show(whole_number(steps, "steps", first, max(first, last)))
         elif mode == "continue" and level == "recheck":
             self._forward(-1) if steps is not None else self.recheck()
         elif mode == "continue" and level == "node":
-            self._waiting("5054B183", [rank])[0].go(node=name)
+            place = ("", "") if node is None else (graph_name(node.graph), node.name)
+            self._waiting("5054B183", [rank])[0].go(node=place)
         elif mode == "continue":
             count = whole_number(steps if steps is not None else 1, "steps", -1, _MOST_STEPS)
             if not count:

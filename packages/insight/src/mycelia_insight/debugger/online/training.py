@@ -49,7 +49,8 @@ class Training:
         self.commands: deque[Command] = deque()
         self.current: Command | None = None
         self.left = 0  # steps that it is to run without waiting; below 0 for ever
-        self.node: str | None = None
+        self.node: tuple[str, str] | None = None  # graph and name
+        self.ran: dict[int, set[str]] = {}  # the graphs of each step whose values are kept
         self.period, self.seen = 15.0, time.monotonic()
         self.values: OrderedDict[Key, np.ndarray | None] = OrderedDict()
         self.cached_bytes = 0
@@ -186,8 +187,10 @@ class Training:
             if self._new_hits is not None or self.step != before:
                 self.hits[self.step] = self._new_hits or []
                 self._new_hits = None
-            for step in [s for s in self.hits if s < self.first_step]:
-                del self.hits[step]
+            self.ran.setdefault(self.step, set()).update(metadata.graph_names)
+            for kept in (self.hits, self.ran):
+                for step in [s for s in kept if s < self.first_step]:
+                    del kept[step]
             if metadata.cur_node or metadata.reason:
                 self.left = 0
             for key in [k for k, array in self.values.items() if k[0] == self.step and array is None]:
@@ -198,8 +201,8 @@ class Training:
             self.current = self.commands.popleft()
             return self.current.message
         if self.node is not None:
-            self.state, name, self.node = RUNNING, self.node, None
-            run = messages.RunCMD(run_level="node", node_name=name)
+            self.state, (graph, name), self.node = RUNNING, self.node, None
+            run = messages.RunCMD(run_level="node", node_name=name, graph_name=graph)
         elif self.left:
             self.state = RUNNING
             self.left -= self.left > 0
@@ -210,8 +213,8 @@ class Training:
 
     # ---- what it is told
 
-    def go(self, steps: int = 0, node: str | None = None) -> None:
-        """Run steps, or to a node ("" the next)."""
+    def go(self, steps: int = 0, node: tuple[str, str] | None = None) -> None:
+        """Run steps, or to a node, by its graph and name ("" the next)."""
         with self.changed:
             if self.is_gone:
                 return
