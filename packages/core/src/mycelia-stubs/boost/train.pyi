@@ -1,11 +1,8 @@
 # Written by tools/gen_stubs.py.
 from mycelia.boost import (
-    AdaSum as AdaSum,
-    AutoBoost as AutoBoost,
-    BoostTrainOneStepWithLossScaleCell as BoostTrainOneStepWithLossScaleCell,
-    DimReduce as DimReduce,
-    GradientAccumulation as GradientAccumulation,
-    GroupLossScaleManager as GroupLossScaleManager,
+    AdaSum as AdaSum, AutoBoost as AutoBoost,
+    BoostTrainOneStepWithLossScaleCell as BoostTrainOneStepWithLossScaleCell, DimReduce as DimReduce,
+    GradientAccumulation as GradientAccumulation, GroupLossScaleManager as GroupLossScaleManager,
     freeze_cell as freeze_cell,
 )
 from mycelia.engine._C import Tensor as Tensor
@@ -14,15 +11,7 @@ from mycelia.faces.boost.train import BoostTrainOneStepCell as BoostTrainOneStep
 from mycelia.nn.wrap.cell_wrapper import TrainOneStepCell as TrainOneStepCell
 
 __all__ = [
-    "AdaSum",
-    "AutoBoost",
-    "BoostTrainOneStepCell",
-    "BoostTrainOneStepWithLossScaleCell",
-    "DimReduce",
-    "FreezeOpt",
-    "GradientAccumulation",
-    "GroupLossScaleManager",
-    "Tensor",
-    "TrainOneStepCell",
+    "AdaSum", "AutoBoost", "BoostTrainOneStepCell", "BoostTrainOneStepWithLossScaleCell", "DimReduce",
+    "FreezeOpt", "GradientAccumulation", "GroupLossScaleManager", "Tensor", "TrainOneStepCell",
     "freeze_cell",
 ]

@@ -1,8 +1,7 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.comparison import alike as alike
 from mycelia.debug.precision.instructions import (
-    ProgramDump as ProgramDump,
-    first_difference as first_difference,
+    ProgramDump as ProgramDump, first_difference as first_difference,
 )
 from mycelia.debug.reading.folders import Dump as Dump, Record as Record
 from mycelia.debug.reading.ir import read_graphs as read_graphs
@@ -11,19 +10,8 @@ from mycelia.engine.ir.graph import Graph as Graph, Node as Node
 from mycelia.engine.observing.observers import Names as Names, Operator as Operator, Watched as Watched
 
 __all__ = [
-    "Dump",
-    "Graph",
-    "NET",
-    "Names",
-    "Node",
-    "Operator",
-    "ProgramDump",
-    "Record",
-    "Watched",
-    "alike",
-    "array_of",
-    "first_difference",
-    "read_graphs",
+    "Dump", "Graph", "NET", "Names", "Node", "Operator", "ProgramDump", "Record", "Watched", "alike",
+    "array_of", "first_difference", "read_graphs",
 ]
 
 NET: str
