@@ -1,8 +1,10 @@
-"""Collectives and steps of data-parallel training between processes of one machine, beside torch with gloo.
+"""Collectives and steps of data-parallel training between processes of one machine, beside torch with gloo,
+and how long a training needs to go on after a rank was killed.
 
 Sides take turns, each as a job of its own with one thread a process. Times are of all ranks together: CPU
 seconds are summed, wall time is the median on rank 0. Behind `rank SIDE CASE` this script is one process of a
-job, and prints both. The python of MYCELIA_BENCH_TORCH has torch and NumPy; without it there is no peer.
+job, and prints both; behind `recovering` one of a job that loses a rank. The python of MYCELIA_BENCH_TORCH
+has torch and NumPy; without it there is no peer.
 """
 
 import json
@@ -11,6 +13,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import peers
@@ -107,6 +110,70 @@ def job(side: str, case: str, ranks: int) -> dict[str, float]:
     return {"wall": found[0]["wall"], "cpu": sum(one["cpu"] for one in found)}
 
 
+def recovering(folder: str, how: str) -> None:
+    """One process of a training that loses rank 1 once; prints when steps end."""
+    import signal
+
+    import numpy as np
+    from models import LeNet
+
+    import mycelia as ms
+    from mycelia import nn, train
+
+    ms.communication.init()
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(0)
+
+    class Lose(train.Callback):
+        def on_train_step_end(self, run_context):
+            print("measured", json.dumps({"time": time.time()}), flush=True)
+            is_due = run_context.original_args().cur_step_num == 50 and os.environ["RANK_ID"] == "1"
+            if is_due and os.environ["MYCELIA_RESTART"] == "0":
+                os.kill(os.getpid(), signal.Signals[how])
+
+    rows = np.random.default_rng(0).standard_normal((1024, 1, 28, 28), np.float32)
+    data = ms.dataset.NumpySlicesDataset((rows, np.arange(1024, dtype=np.int32) % 10)).batch(32)
+    net = LeNet()
+    model = train.Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params()))
+    keeps = train.TrainFaultTolerance(folder, save_checkpoint_steps=20)
+    model.train(2, data, callbacks=[Lose(), keeps])
+
+
+def recovery(how: str) -> float:
+    """Seconds from the last step before rank 1 was lost to the next one."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable, "-m", "mycelia", "msrun", "--worker_num", "2", "--restarts", "1",
+            "--log_dir", f"{folder}/logs", sys.executable, __file__, "recovering", f"{folder}/states", how,
+        ]  # fmt: skip
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f"{done.stdout}\nrecovery: a rank has failed")
+        before, after = (
+            [json.loads(line[9:])["time"] for line in open(f"{folder}/logs/worker_1{end}.log")
+             if line.startswith("measured")]
+            for end in ("", ".restart_1")
+        )  # fmt: skip
+    return after[0] - before[-1]
+
+
+def recoveries(rounds: int) -> None:
+    rows = []
+    for how in ("SIGKILL", "SIGSTOP"):
+        found = [recovery(how) for _ in range(rounds)]
+        rows.append([f"LeNet, {how}", f"{statistics.median(found):.2f} s", f"{max(found):.2f} s"])
+    note = (
+        f"2 ranks; from the last step before rank 1 was lost to its next step, in {rounds} rounds. "
+        "Bar: 10 s. A rank that stands still is waited for 3 s."
+    )
+    peers.report("Going on after a lost rank", rows, note, ["case", "median", "longest"], writes())
+
+
+def writes() -> bool:
+    return "--no-write" not in sys.argv and not peers.option("--case")
+
+
 def main() -> None:
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     rounds = int(peers.option("--rounds", "3"))
@@ -126,9 +193,15 @@ def main() -> None:
                     ratio = f"{statistics.median(ratios):.3f}"
                 rows.append([case, str(ranks), what, *cells, ratio])
     head = ["case", "ranks", "time", *("Mycelia" if side == "mycelia" else side for side in sides), "to gloo"]
-    write = "--no-write" not in sys.argv and not peers.option("--case")
-    peers.report("Processes of one machine", rows, NOTE.format(cores, rounds, load), head, write)
+    if rows:
+        peers.report("Processes of one machine", rows, NOTE.format(cores, rounds, load), head, writes())
+    if peers.option("--case") in "recovery":
+        recoveries(rounds)
 
 
 if __name__ == "__main__":
-    rank(*sys.argv[2:4]) if sys.argv[1:2] == ["rank"] else main()
+    roles = {"rank": rank, "recovering": recovering}
+    if sys.argv[1:2] and sys.argv[1] in roles:
+        roles[sys.argv[1]](*sys.argv[2:4])
+    else:
+        main()

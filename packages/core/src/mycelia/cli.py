@@ -168,6 +168,12 @@ def msrun(
     tail_worker_log: Annotated[
         str, typer.Option("--tail_worker_log", help="Local ranks that are shown: 0,1; -1: all.")
     ] = "-1",
+    restarts: Annotated[
+        int, typer.Option("--restarts", help="How often all are started anew after one has failed.")
+    ] = 0,
+    min_worker_num: Annotated[
+        int, typer.Option("--min_worker_num", help="Each time with one process fewer, down to this many.")
+    ] = -1,
 ) -> None:
     """Run a script in several processes that find one another by communication.init(); one that fails ends
     all, its traceback is shown last, and its exit code is that of the command.
@@ -184,7 +190,7 @@ def msrun(
         job = launcher.Job(
             [task_script, *ctx.args], worker_num, local_worker_num, master_addr, master_port, node_rank,
             log_dir, cluster_time_out, _truth("--bind_core", bind_core), worker_log_name,
-            _local_ranks(tail_worker_log),
+            _local_ranks(tail_worker_log), restarts, min_worker_num,
         )  # fmt: skip
     except errors.MyceliaValueError as cause:
         raise typer.BadParameter(str(cause).splitlines()[0]) from None

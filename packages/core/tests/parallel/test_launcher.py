@@ -101,7 +101,7 @@ def test_logs_are_whole_whatever_the_screen_takes(tmp_path, monkeypatch):
 
 
 RANKS_BY_ARRIVAL = """
-import os, sys, time
+import os, signal, sys, time
 from mycelia.engine.communication.launch import tell_launcher
 
 local = int(os.environ["LOCAL_RANK"])
@@ -120,6 +120,8 @@ if local == 1:  # rank 0 has missed rank 1, which is the other
     print("rank 1 takes no part in barrier()", flush=True)
     sys.exit(1)
 await_other("takes no part")
+if sys.argv[2] == "0":  # its end is not what is looked for
+    signal.pause()
 sys.exit(5)
 """
 
@@ -131,7 +133,7 @@ def test_ranks_that_were_given_by_arrival_are_blamed_by_these(tmp_path, capfd, m
     monkeypatch.setattr(launcher, "_PATIENCE_S", 120.0)  # this machine may be slow
     script = tmp_path / "work.py"
     script.write_text(RANKS_BY_ARRIVAL)
-    command = [sys.executable, str(script), str(tmp_path)]
+    command = [sys.executable, str(script), str(tmp_path), str(node_rank)]
     code = launcher.run(Job(command, 3, 2, log_dir=tmp_path, node_rank=node_rank))
     told = capfd.readouterr().out.split("\nmsrun: ")[1]
     if node_rank < 0:

@@ -68,13 +68,7 @@ def save_checkpoint(
             raise ValueError(
                 "For 'save_checkpoint', 'enc_key' cannot be combined with crc_check or format='safetensors'."
             )
-    entries = _parameters(save_obj)
-    if choice_func is not None:
-        entries = {name: value for name, value in entries.items() if choice_func(name)}
-    tell = provenance.writing("checkpoint", filter(_is_tensor, entries.values()))
-    entries = {n: value if isinstance(value, str) else of_tensor(value) for n, value in entries.items()}
-    for name, value in (append_dict or {}).items():
-        entries[name] = _appended(name, value)
+    entries, tell = _entries(save_obj, append_dict, choice_func)
     if format == "safetensors":
         texts = [name for name, value in entries.items() if isinstance(value, str)]
         if texts:
@@ -89,11 +83,44 @@ def save_checkpoint(
         tell(path)
 
     if async_save:
-        entries = {name: value.copy() if isinstance(value, Raw) else value for name, value in entries.items()}
+        entries = _copied(entries)
         _writer().submit(path, write)
         return
     wait_for_saves()  # an earlier asynchronous save of the same file must not win
     write()
+
+
+def save_in_background(save_obj, ckpt_file_name: str, append_dict=None) -> Future:
+    """As `save_checkpoint` with `async_save` and `crc_check`; what comes back is done when the file is whole
+    on the disk, or has the error. Errors: TypeError, ValueError for wrong arguments.
+    """
+    path = _checked_save_path(ckpt_file_name, "ckpt")
+    entries, tell = _entries(save_obj, append_dict, None)
+    entries = _copied(entries)
+
+    def write() -> None:
+        with atomic_write(path, _READ_ONLY) as file:
+            ckpt.write(file, entries.items(), crc_check=True)
+        tell(path)
+
+    return _writer().submit(path, write)
+
+
+def _entries(save_obj, append_dict, choice_func) -> tuple[dict[str, Raw | str], Callable[[str], object]]:
+    """What is written by name, and what is to be told the path of the file."""
+    entries = _parameters(save_obj)
+    if choice_func is not None:
+        entries = {name: value for name, value in entries.items() if choice_func(name)}
+    tell = provenance.writing("checkpoint", filter(_is_tensor, entries.values()))
+    entries = {n: value if isinstance(value, str) else of_tensor(value) for n, value in entries.items()}
+    for name, value in (append_dict or {}).items():
+        entries[name] = _appended(name, value)
+    return entries, tell
+
+
+def _copied(entries: Mapping[str, Raw | str]) -> dict[str, Raw | str]:
+    """Values of this moment, which training does not change any more."""
+    return {name: value.copy() if isinstance(value, Raw) else value for name, value in entries.items()}
 
 
 class _Writer:
@@ -103,9 +130,10 @@ class _Writer:
         self._executor = ThreadPoolExecutor(1, "save_checkpoint")
         self._last: Future | None = None
 
-    def submit(self, path: str, write: Callable[[], None]) -> None:
+    def submit(self, path: str, write: Callable[[], None]) -> Future:
         self._last = self._executor.submit(write)
         self._last.add_done_callback(functools.partial(self._report, path))
+        return self._last
 
     @property
     def is_busy(self) -> bool:

@@ -1,5 +1,5 @@
-"""`mycelia msrun`: starts the processes of a job on this machine, keeps their logs, and ends all when one
-fails.
+"""`mycelia msrun`: starts the processes of a job on this machine, keeps their logs, ends all when one fails,
+and starts them anew if it was asked to.
 
 The launcher is also where the processes meet (MindSpore starts a scheduler process for that).
 """
@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +28,8 @@ from mycelia.parallel.workers import Guard, Worker, end
 
 DEFAULT_PORT = 8118  # MindSpore's
 _PATIENCE_S = 3.0  # from asking a process to end to ending it: all are gone within 5 s
+_FROZEN = 128 + getattr(signal, "SIGSTOP", 19)  # the exit code where a rank stands still
+_FROZEN_S = 3.0  # a signal may stop a process for a moment
 _MISSED = re.compile(r"rank (\d+) takes no part in")  # what a rank says that fails because another has gone
 _MOST_LINES = 60  # of a failed rank's log that are shown at the end
 
@@ -36,7 +38,9 @@ _MOST_LINES = 60  # of a failed rank's log that are shown at the end
 class Job:
     """What is to run. Below 0, and None: as the launcher finds best.
 
-    `command`: script and arguments; `tail`: local ranks whose output is shown as well, None: all.
+    `command`: script and arguments; `tail`: local ranks whose output is shown as well, None: all;
+    `restarts`: how often all are started anew after one has failed; `min_worker_num`: if below `worker_num`,
+    each time with one process fewer, down to that many.
     """
 
     command: Sequence[str]
@@ -50,6 +54,8 @@ class Job:
     bind_core: bool = False
     worker_log_name: str = "worker_[rankid]"
     tail: Sequence[int] | None = None
+    restarts: int = 0
+    min_worker_num: int = -1
 
     def __post_init__(self) -> None:
         """Errors: ValueError names the option."""
@@ -76,6 +82,16 @@ class Job:
                 "msrun", f"node {self.node_rank} of {self.local_worker_num} processes each does not fit "
                 f"--worker_num {self.worker_num}",
             )  # fmt: skip
+        if self.restarts < 0:
+            raise errors.value_error("msrun", f"--restarts must be at least 0, but got {self.restarts}")
+        if self.min_worker_num < 0:
+            self.min_worker_num = self.worker_num
+        if not 0 < self.min_worker_num <= self.worker_num:
+            raise errors.value_error(
+                "msrun", f"--min_worker_num must be in [1, {self.worker_num}], but got {self.min_worker_num}"
+            )
+        if self.min_worker_num < self.worker_num and not self.is_local:
+            raise errors.value_error("msrun", "--min_worker_num needs all processes on this machine")
 
     @property
     def is_local(self) -> bool:
@@ -88,41 +104,83 @@ class Job:
         return self.node_rank * self.local_worker_num + local if self.node_rank >= 0 else -1
 
 
+@dataclass(slots=True)
+class _Failure:
+    """What is told of a rank that has failed."""
+
+    headline: str
+    log: Path
+    end: list[str]  # of the log
+
+
 def run(job: Job) -> int:
     """Runs the job to its end; the exit code: 0, or that of the rank that failed first (128 + number of a
-    signal).
+    signal) in the last start.
 
     Errors: RuntimeError if the port is taken, OSError if logs cannot be written.
     """
     job.log_dir.mkdir(parents=True, exist_ok=True)
-    meeting = _meeting_place(job)
-    port = meeting.getsockname()[1] if meeting is not None else (job.master_port or DEFAULT_PORT)
     token = os.environ.get("MYCELIA_JOB_TOKEN") or (secrets.token_hex(16) if job.is_local else "")
-    if meeting is not None:
-        rendezvous.Rendezvous(meeting, job.worker_num, token, float(job.cluster_time_out)).start()
     # A handler of a signal may put while the same thread gets, which a Queue does not survive.
-    ended: queue.SimpleQueue[Worker | int] = queue.SimpleQueue()  # a number: of a signal
-    shown = threading.Lock()
-    workers: list[Worker] = []
-    guard = Guard()
+    changes: queue.SimpleQueue[Worker | int] = queue.SimpleQueue()  # a number: of a signal
     before = {
-        s: signal.signal(s, lambda number, frame: ended.put(number))
+        s: signal.signal(s, lambda number, frame: changes.put(number))
         for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(s) is not signal.SIG_IGN  # nohup
     }
+    failures: list[_Failure] = []
+    try:
+        while True:
+            code, failure = _run_once(job, len(failures), token, changes)
+            if failure is None:
+                return code
+            failures.append(failure)
+            if len(failures) > job.restarts:
+                break
+            job = _with_fewer(job)
+            print(
+                f"msrun: {failure.headline}; {job.worker_num} processes are started anew "
+                f"({len(failures)} of {job.restarts})", flush=True,
+            )  # fmt: skip
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    _tell(failures)
+    return code
+
+
+def _with_fewer(job: Job) -> Job:
+    """The job after a failure: with a process less if that was asked for."""
+    if job.worker_num == job.min_worker_num:
+        return job
+    count = job.worker_num - 1
+    return replace(job, worker_num=count, local_worker_num=count)
+
+
+def _run_once(
+    job: Job, restart: int, token: str, changes: queue.SimpleQueue[Worker | int]
+) -> tuple[int, _Failure | None]:
+    """Starts all and waits for their end; the exit code, and what has failed."""
+    meeting = _meeting_place(job)
+    port = meeting.getsockname()[1] if meeting is not None else (job.master_port or DEFAULT_PORT)
+    place = None
+    if meeting is not None:
+        place = rendezvous.Rendezvous(meeting, job.worker_num, token, float(job.cluster_time_out))
+        place.start()
+    shown = threading.Lock()
+    workers: list[Worker] = []
+    guard = Guard()
     try:
         for local in range(job.local_worker_num):
-            workers.append(_start(job, local, port, token, guard, shown))
-            workers[-1].watch(ended.put)
-        code, guilty = _supervise(workers, ended)
+            workers.append(_start(job, restart, local, port, token, guard, shown))
+            workers[-1].watch(changes.put)
+        code, guilty = _supervise(workers, changes, ends_frozen=job.restarts > 0)
     finally:
         end(workers, _PATIENCE_S)
         guard.dismiss()
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if guilty is not None:
-        _tell(guilty, code)
-    return code
+        if place is not None:
+            place.stop()
+    return code, None if guilty is None else _failure(guilty, code)
 
 
 def _meeting_place(job: Job):
@@ -138,9 +196,9 @@ def _meeting_place(job: Job):
         raise
 
 
-def environment(job: Job, local: int, port: int, token: str) -> Mapping[str, str]:
-    """What a worker is told: MindSpore's variables, those of torchrun that say the same, and the job's
-    token.
+def environment(job: Job, local: int, port: int, token: str, restart: int = 0) -> Mapping[str, str]:
+    """What a worker is told: MindSpore's variables, those of torchrun that say the same, the job's token,
+    and how often the job was started anew.
     """
     rank = job.rank(local)
     told = {
@@ -148,7 +206,7 @@ def environment(job: Job, local: int, port: int, token: str) -> Mapping[str, str
         "MS_SCHED_HOST": job.master_addr, "MS_SCHED_PORT": str(port),
         "MS_TOPO_TIMEOUT": str(job.cluster_time_out),
         "DEVICE_ID": str(local), "LOCAL_RANK": str(local), "LOCAL_WORLD_SIZE": str(job.local_worker_num),
-        "MYCELIA_JOB_TOKEN": token, "PYTHONUNBUFFERED": "1",
+        "MYCELIA_JOB_TOKEN": token, "MYCELIA_RESTART": str(restart), "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
     if rank >= 0:
         told |= {"RANK_ID": str(rank), "MS_NODE_ID": str(rank)}
@@ -163,16 +221,19 @@ def _cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def _start(job: Job, local: int, port: int, token: str, guard: Guard, shown: threading.Lock) -> Worker:
+def _start(
+    job: Job, restart: int, local: int, port: int, token: str, guard: Guard, shown: threading.Lock
+) -> Worker:
     rank = job.rank(local)
     number = str(rank if rank >= 0 else local)
-    log = job.log_dir / (job.worker_log_name.replace("[rankid]", number) + ".log")
+    ending = f".restart_{restart}.log" if restart else ".log"
+    log = job.log_dir / (job.worker_log_name.replace("[rankid]", number) + ending)
     command = list(job.command)
     if command[0].endswith(".py"):  # as `mycelia run`: `import mindspore` means mycelia
         command = [sys.executable, "-m", "mycelia", "run", *command]
     out = log.open("wb")
     try:
-        told = environment(job, local, port, token)
+        told = environment(job, local, port, token, restart)
         worker = Worker(command, told, guard, local=local, rank=rank, log=log)
     except BaseException:
         out.close()
@@ -219,12 +280,30 @@ def _exit_code(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-def _supervise(workers: list[Worker], ended: queue.SimpleQueue) -> tuple[int, Worker | None]:
-    """Waits until all have ended well, or one has not; the exit code, and who is guilty."""
-    for _ in workers:
-        found = ended.get()
+def _supervise(
+    workers: list[Worker], changes: queue.SimpleQueue, ends_frozen: bool
+) -> tuple[int, Worker | None]:
+    """Waits until all have ended well, or one has not; the exit code, and who is guilty. `ends_frozen`: one
+    that a signal has stopped is guilty, unless it goes on soon or all stand still: then the job is suspended.
+    """
+    running = set(workers)
+    while running:
+        stopped = [worker for worker in running if worker.stopped_at is not None]
+        left = None
+        if ends_frozen and 0 < len(stopped) < len(running):
+            first = min(stopped, key=lambda w: w.stopped_at or 0.0)
+            left = (first.stopped_at or 0.0) + _FROZEN_S - time.monotonic()
+            if left <= 0:
+                return _FROZEN, first
+        try:
+            found = changes.get(timeout=left)
+        except queue.Empty:
+            continue
         if not isinstance(found, Worker):
             return 128 + found, None  # the launcher itself was asked to end
+        if found not in running or found.status is None:
+            continue  # of a start before, or stopped, or going on
+        running.remove(found)
         if found.status:
             guilty = _guilty(found, workers)
             return _exit_code(guilty.status or 0), guilty
@@ -246,15 +325,20 @@ def _guilty(worker: Worker, workers: list[Worker]) -> Worker:
         worker = other
 
 
-def _tell(worker: Worker, code: int) -> None:
+def _failure(worker: Worker, code: int) -> _Failure:
     """The end of the log of the rank that failed, from its last traceback on."""
     lines = worker.log.read_text(errors="replace").splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     told = lines[starts[-1] :] if starts else lines
-    print(
-        f"\nmsrun: {worker.name} has failed with exit code {code}; all others were ended. {worker.log} ends:"
-    )
-    print("\n".join(told[-_MOST_LINES:]), flush=True)
+    how = "was frozen by a signal" if code == _FROZEN else f"has failed with exit code {code}"
+    return _Failure(f"{worker.name} {how}; all others were ended", worker.log, told[-_MOST_LINES:])
+
+
+def _tell(failures: list[_Failure]) -> None:
+    """The first failure, which others may only repeat, and the last if it ended otherwise."""
+    first, last = failures[0], failures[-1]
+    for failure in (first,) if last.end == first.end else (first, last):
+        print(f"\nmsrun: {failure.headline}. {failure.log} ends:", *failure.end, sep="\n", flush=True)
 
 
 def leave_running(command: Sequence[str], log_dir: Path) -> int:

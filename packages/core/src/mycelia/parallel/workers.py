@@ -76,6 +76,7 @@ class Worker:
     ) -> None:  # fmt: skip
         self.local, self.rank, self.log = local, rank, log
         self.status: int | None = None
+        self.stopped_at: float | None = None  # by time.monotonic: since when it stands still by a signal
         self.readers: list[threading.Thread] = []
         self._ended = threading.Event()
         tell, self._told = self._rank_pipe() if rank < 0 else (None, None)
@@ -122,13 +123,17 @@ class Worker:
             os.close(self._told)
             self._told = None
 
-    def watch(self, ended: Callable[[Worker], object]) -> None:
-        """Calls ``ended(self)``, in a thread, when the process has ended."""
+    def watch(self, changed: Callable[[Worker], object]) -> None:
+        """Calls ``changed(self)``, in a thread, when the process has ended, and when it was stopped."""
+
+        def stopped(is_so: bool) -> None:
+            self.stopped_at = time.monotonic() if is_so else None
+            changed(self)
 
         def wait() -> None:
-            self.status = _await(self.process)
+            self.status = _await(self.process, stopped)
             self._ended.set()
-            ended(self)
+            changed(self)
 
         threading.Thread(target=wait, daemon=True).start()
 
@@ -153,19 +158,30 @@ class Worker:
             reader.join(1.0)
 
 
-def _await(process: subprocess.Popen) -> int:
-    """The status of a process that has ended, which keeps its number where the system can do that."""
+def _await(process: subprocess.Popen, stopped: Callable[[bool], object]) -> int:
+    """The status of a process that has ended, which keeps its number where the system can do that; until then
+    ``stopped(True)`` when a signal has stopped it, and ``stopped(False)`` when it goes on.
+    """
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return process.wait()
-    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert found is not None  # as without WNOHANG
-    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    change, is_stopped = os.WSTOPPED, False
+    while True:
+        found = os.waitid(os.P_PID, process.pid, os.WEXITED | change | os.WNOWAIT)
+        assert found is not None  # as without WNOHANG
+        if found.si_code == os.CLD_EXITED:
+            return found.si_status
+        if found.si_code in (os.CLD_KILLED, os.CLD_DUMPED):
+            return -found.si_status
+        os.waitid(os.P_PID, process.pid, change | os.WNOHANG)  # this change is known
+        is_stopped = not is_stopped
+        change = os.WCONTINUED if is_stopped else os.WSTOPPED
+        stopped(is_stopped)
 
 
 def end(workers: Sequence[Worker], patience_s: float) -> None:
     """Ends all processes and what they have started; waits for the rest of their output."""
-    for worker in workers:
-        worker.signal(signal.SIGTERM)
+    for worker in workers:  # one that stands still would not hear that it is asked to end
+        worker.signal(signal.SIGTERM if worker.stopped_at is None else signal.SIGKILL)
     until = time.monotonic() + patience_s
     for worker in workers:
         worker.wait(max(0.0, until - time.monotonic()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 from mycelia.engine.base import config, errors, ignored, plugins
@@ -210,28 +211,30 @@ class Model:
             params.list_callback = callback.callbacks
             context = RunContext(params)
             first = _first_step(train_dataset, initial_epoch, params.batch_num)
-            params.last_save_ckpt_step = first
+            params.last_save_ckpt_step = params.cur_step_num = first
             callback.on_train_begin(context)
-            params.cur_step_num = first
+            first = params.cur_step_num  # more, where a callback has restored a state
             passes = _passes(train_dataset, first)
+            seen = 0 if hasattr(train_dataset, "set_init_step") else first % steps  # which it gives again
             batches = _endless(passes) if by_sink else None
-            for current in range(initial_epoch + 1, epoch + 1):
+            for current in range(first // params.batch_num + 1, epoch + 1):
+                if context.get_stop_requested():
+                    break
                 params.cur_epoch_num = current
                 callback.on_train_epoch_begin(context)
-                source = batches if by_sink else _next_pass(passes)
-                self._train_epoch(source, params, context, callback)
+                source = itertools.islice(batches if by_sink else _next_pass(passes), seen, None)
+                self._train_epoch(source, params, context, callback, first % params.batch_num)
+                first = seen = 0
                 if valid_dataset is not None and _is_due(current, valid_frequency):
                     self._eval_in_fit(valid_dataset, callback, params)
                     network.set_train(True)
                 callback.on_train_epoch_end(context)
                 if "metrics" in params or "eval_results" in params:
                     params.eval_results = {}
-                if context.get_stop_requested():
-                    break
             callback.on_train_end(context)
 
-    def _train_epoch(self, source, params, context, callback) -> None:
-        done = 0
+    def _train_epoch(self, source, params, context, callback, done: int) -> None:
+        """The steps of an epoch behind the first `done`."""
         for batch in source:
             inputs = _inputs_of(batch)
             if len(inputs) != 2 and self._loss_fn is not None:

@@ -12,8 +12,8 @@ from mycelia.train.callbacks.control import (
 )
 from mycelia.train.callbacks.exit import (
     FlopsUtilizationCollector as FlopsUtilizationCollector, OnRequestExit as OnRequestExit,
-    TrainFaultTolerance as TrainFaultTolerance,
 )
+from mycelia.train.callbacks.fault_tolerance import TrainFaultTolerance as TrainFaultTolerance
 from mycelia.train.callbacks.gradients import GradWatch as GradWatch
 from mycelia.train.callbacks.monitor import (
     History as History, LambdaCallback as LambdaCallback, LossMonitor as LossMonitor,

@@ -83,6 +83,16 @@ class Rendezvous(threading.Thread):
         super().__init__(name="rendezvous", daemon=True)
         self._listener, self._size, self._token, self._timeout_s = listener, size, token, timeout_s
         self.error = ""  # why the processes have not met
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Nobody else will come: the port is free again when this returns."""
+        self._stopped = True
+        try:
+            socket.create_connection(self._listener.getsockname()[:2], INTRODUCTION_S).close()
+        except OSError:
+            pass  # all have come, or time was over: it does not listen any more
+        self.join()
 
     def run(self) -> None:
         visitors: list[_Visitor] = []
@@ -96,6 +106,9 @@ class Rendezvous(threading.Thread):
                     break
                 except OSError:  # closed from outside
                     return
+                if self._stopped:
+                    connection.close()
+                    break
                 self._welcome(connection, visitors)
         taken = {v.rank for v in visitors if v.rank >= 0}
         free = iter(sorted(set(range(self._size)) - taken))

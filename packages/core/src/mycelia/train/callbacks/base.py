@@ -16,6 +16,9 @@ class Callback:
     `epoch_end`, `end`).  Works as a context manager that Model enters around a run.
     """
 
+    #: Attributes, numbers and texts, that `TrainFaultTolerance` saves and gives back.
+    kept_attributes: tuple[str, ...] = ()
+
     def __enter__(self):
         return self
 

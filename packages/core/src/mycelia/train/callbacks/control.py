@@ -43,6 +43,8 @@ def _count(owner: str, name: str, value) -> None:
 class _Watch(Callback):
     """Follows one value over the epochs and knows when it got better."""
 
+    kept_attributes = ("wait", "best")
+
     def __init__(self, monitor: str, min_delta: float, patience: int, verbose: bool, mode: str):
         super().__init__()
         owner = type(self).__name__
@@ -167,6 +169,8 @@ class ReduceLROnPlateau(_Watch):
     The rate never falls below `min_lr`; after a reduction `cooldown` epochs are rest. Errors: ValueError
     for a dynamic or grouped learning rate, or factor outside (0, 1).
     """
+
+    kept_attributes = (*_Watch.kept_attributes, "cooldown_counter")
 
     def __init__(
         self,

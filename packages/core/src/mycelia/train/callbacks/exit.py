@@ -1,4 +1,4 @@
-"""`OnRequestExit`: ends a run in order when a signal asks for it; measures of a step; fault tolerance."""
+"""`OnRequestExit`: ends a run in order when a signal asks for it; measures of a step."""
 
 from __future__ import annotations
 
@@ -195,23 +195,3 @@ class FlopsUtilizationCollector(Callback):
             share = flops / self.computility / max(seconds, 1e-9)
             name = "Train" if training else "Eval"
             print(f"{name} per step time: {seconds * 1e3:.3f} ms mfu:{share:.2%} hfu:{share:.2%}", flush=True)
-
-
-class TrainFaultTolerance(Callback):
-    """Saves and restores training around faults of devices: not there; the Ascend backend would have it.
-
-    Errors: ValueError when it is made.
-    """
-
-    def __init__(self, ckpt_save_path=None, **kwargs):
-        super().__init__()
-        raise errors.value_error(
-            "TrainFaultTolerance",
-            "recovering from faults of devices needs an Ascend backend",
-            hint="BackupAndRestore and ModelCheckpoint go on after a stop of the process",
-        )
-
-    @classmethod
-    def get_optimizer_wrapper(cls, origin_opt_cls):
-        """The optimizer class with fault tolerance: the class itself, there is nothing to wrap."""
-        return origin_opt_cls

@@ -3,11 +3,13 @@
 `ms.set_seed` restarts all streams; without any seed the operating system makes one up.
 """
 
+import itertools
 import os
+import weakref
 
 import numpy as np
 
-from mycelia.engine.base import config
+from mycelia.engine.base import config, log
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.random.draws import _check_key
 
@@ -32,6 +34,11 @@ def _rng_next(rand):
     yield np.array([7, 3], np.int64)
 
 
+_numbers = itertools.count()
+#: Generators in the order in which they were made: a program that begins again makes them alike.
+_living: "weakref.WeakValueDictionary[int, Generator]" = weakref.WeakValueDictionary()
+
+
 class Generator:
     """A stream of random numbers with a seed and a position.
 
@@ -41,6 +48,12 @@ class Generator:
     def __init__(self):
         self._seed = 0
         self._tensor = None
+        _living[next(_numbers)] = self
+
+    @property
+    def _place(self):
+        """Seed and offset."""
+        return [int(n) for n in self._state.asnumpy()]
 
     @property
     def _state(self):
@@ -100,7 +113,11 @@ class Generator:
             raise ValueError(
                 f"set_state: state must be 16 bytes of uint8, got {data.dtype} of shape {data.shape}"
             )
-        seed, offset = data.reshape(-1).view(np.int64)
+        self._take(data.reshape(-1).view(np.int64))
+
+    def _take(self, place):
+        """Continues at a seed and an offset."""
+        seed, offset = place
         self._state  # noqa: B018 - the tensor must exist to take the position
         self._restart(int(seed), int(offset))
 
@@ -189,3 +206,44 @@ def _draw_key(seed=None, generator=None):
 
 
 default_generator = _streams.default  # what random functions draw from that get no generator
+
+
+def positions():
+    """Where all streams of this process are, for `go_on_from` in one that runs the same program: the default
+    one, those of seed arguments, and by their seeds those that ops have of their own.
+    """
+    return {
+        "default": _streams.default_generator()._place,
+        "by_seed": {str(seed): generator._place[1] for seed, generator in _streams.by_seed.items()},
+        "own": {str(seed): [g._place[1] for g in found] for seed, found in _own_streams().items()},
+    }
+
+
+def go_on_from(places):
+    """Continues all streams from what `positions` gave. Of streams with one seed the newest are meant, in the
+    order in which they were made; where there are too few, a warning says which begin anew.
+    """
+    _streams.is_seeded = True
+    _streams.default._take(places["default"])
+    for seed, offset in places["by_seed"].items():
+        generator = _streams.generator(int(seed))
+        generator._take((generator._seed, offset))
+    living = _own_streams()
+    for seed, offsets in places["own"].items():
+        found = living.get(int(seed), [])
+        if len(found) < len(offsets):
+            if any(offsets):
+                log.warning("random numbers: streams of the seed %s begin anew: not all are there yet", seed)
+            continue
+        for generator, offset in zip(found[-len(offsets) :], offsets):
+            generator._take((int(seed), offset))
+
+
+def _own_streams():
+    """Generators that are neither the default one nor of a seed argument, by seed, in order."""
+    others = {id(_streams.default), *map(id, _streams.by_seed.values())}
+    found = {}
+    for _, generator in sorted(_living.items()):
+        if id(generator) not in others:
+            found.setdefault(generator._seed, []).append(generator)
+    return found
