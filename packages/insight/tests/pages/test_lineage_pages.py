@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
+from charts import on_axis, place, pointed, series, texts, values
 from test_lineages import lineage_run
 from test_pages import by, until
 
@@ -78,18 +78,48 @@ def test_a_drag_along_an_axis_chooses_and_a_click_gives_back(page, runs):
     driver = opened(page, MODEL)
     lines = by(driver, "lineage-parallel")[0]
     assert (lines.get_attribute("data-lines"), lines.get_attribute("data-chosen")) == ("6", "6")
-    (axis,) = [one for one in by(driver, "lineage-axis") if one.get_attribute("data-column") == "loss"]
-    height = axis.rect["height"]
-    drag = ActionChains(driver).move_to_element_with_offset(axis, 0, round(height * 0.25)).click_and_hold()
-    drag.move_by_offset(0, round(height * 0.29)).release().perform()
+    chart = by(driver, "lineage-lines")[0]
+    assert len(series(driver, chart)[0]["data"]) == 6
+    (x, top), (_, bottom) = (on_axis(driver, chart, loss, "loss") for loss in (0.25, 0.1))
+    drag = pointed(driver, chart, [x, top]).click_and_hold()
+    drag.move_by_offset(0, round(bottom - top) + 4).release().perform()
     until(driver, lambda: sorted(order(driver)) == runs[:2])  # the lowest two losses
     assert by(driver, "lineage-parallel")[0].get_attribute("data-chosen") == "2"
+    names = lambda: [sorted(mark["name"] for mark in one["data"]) for one in series(driver, chart)]
+    until(driver, lambda: names() == [["lin0", "lin1"], ["lin2", "lin3", "lin4", "lin5"]])
     address = driver.current_url
     driver = opened(page, address[address.index("#") :])
     until(driver, lambda: sorted(order(driver)) == runs[:2])
-    (axis,) = [one for one in by(driver, "lineage-axis") if one.get_attribute("data-column") == "loss"]
-    axis.click()
-    until(driver, lambda: len(order(driver)) == 6)
+    chart = by(driver, "lineage-lines")[0]
+    # The choice is drawn where it was made, and a click on it gives it back.
+    covers = "return arguments[0].chart.getZr().storage.getDisplayList().filter(one => one.name === 'main')"
+    covers += ".map(one => { const box = one.getBoundingRect().clone(); box.applyTransform(one.transform); "
+    covers += "return [box.x, box.x + box.width, box.y, box.y + box.height] })"
+    ((left, right, high, low),) = until(
+        driver, lambda: series(driver, chart) and driver.execute_script(covers, chart)
+    )
+    assert left < x < right and abs(high - top) < 3 and abs(low - bottom) < 3
+    pointed(driver, chart, [x, (high + low) / 2]).click().perform()
+    until(driver, lambda: len(order(driver)) == 6 and "brush" not in driver.current_url)
+    until(driver, lambda: driver.execute_script(covers, chart) == [])
+
+
+def test_choices_on_categories_and_lines_that_end(page, gallery, service):
+    for i, name in enumerate("abcd"):
+        more = {"seed": i} if i != 1 else {}
+        lineage_run(gallery / f"ends{i}", 0.1, 0.1 + i / 10, name, 0.5, **more, tries=i)
+    until(None, lambda: len(service.get("/api/v1/lineages?query=run+contains+'ends'")["rows"]) == 4)
+    columns = quote(json.dumps(["loss", "optimizer", "user_defined/seed", "user_defined/tries"]))
+    driver = opened(page, f"#/model-traceback?query=run+contains+'ends'&columns={columns}&brush=")
+    chart = by(driver, "lineage-lines")[0]
+    # The run without a seed is a line before that axis and one behind it.
+    marks = lambda: [one["name"] for one in series(driver, chart)[0]["data"]]
+    until(driver, lambda: sorted(marks()) == ["ends0", "ends1", "ends1", "ends2", "ends3"])
+    assert sorted(value.count("-") for value in values(driver, chart, "chosen")) == [0, 0, 0, 2, 3]
+    (x, top), (_, bottom) = (on_axis(driver, chart, at, "optimizer") for at in (1.4, 0.6))
+    drag = pointed(driver, chart, [x, top]).click_and_hold()
+    drag.move_by_offset(0, round(bottom - top)).release().perform()
+    until(driver, lambda: order(driver) == ["./ends1"])
 
 
 def test_logarithmic_axes_and_columns(page, runs):
@@ -132,30 +162,46 @@ def test_a_remark_and_a_tag_are_kept(page, runs, service):
 def test_a_target_shows_what_tells_of_it(page, runs):
     driver = opened(page, MODEL + "&target=loss")
     until(driver, lambda: by(driver, "lineage-importance"))
-    (size,) = [
-        one
-        for one in by(driver, "lineage-importance")
-        if one.get_attribute("data-column") == "user_defined/size"
-    ]
-    assert "1.00" in size.text
-    size.click()
+    importance = by(driver, "lineage-importance")[0]
+    bars = lambda: {one["name"]: one for one in series(driver, importance)[0]["data"]}
+    size = until(driver, lambda: bars().get("user_defined/size"))
+    assert abs(size["value"] - 1) < 1e-6 and size["label"]["formatter"] == "1.00"
+    axis = "return arguments[0].chart.getOption().yAxis[0].data"
+    assert driver.execute_script(axis, importance)[list(bars()).index("user_defined/size")] == "[U]size"
+    row = list(bars()).index("user_defined/size")
+    pointed(driver, importance, place(driver, importance, [0.5, row])).click().perform()
     until(driver, lambda: by(driver, "lineage-scatter")[0].get_attribute("data-points") == "6")
-    assert "parameter=user_defined%2Fsize" in driver.current_url
+    until(driver, lambda: "parameter=user_defined%2Fsize" in driver.current_url)
+    scatter = by(driver, "lineage-scatter")[0]
+    until(driver, lambda: [round(x) for x, _ in values(driver, scatter, "front")] == [0, 1, 2, 3, 4, 5])
+    assert [round(y, 3) for _, y in values(driver, scatter, "front")] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    # A tooltip is drawn, so that nothing needs styles which the policy of the page forbids.
+    pointed(driver, scatter, place(driver, scatter, values(driver, scatter, "front")[2])).perform()
+    until(driver, lambda: any("./lin" in text for text in texts(driver, scatter)))
+    assert not scatter.find_elements(By.CSS_SELECTOR, "[style*=position] :not(canvas)")
+    # By keyboard: what a mark tells is said, Enter chooses it.
+    importance.send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    said = importance.find_element(By.XPATH, "following-sibling::*[@aria-live]")
+    second = list(bars())[1]
+    until(driver, lambda: said.get_property("textContent").startswith(second.split("/")[-1]))
+    importance.send_keys(Keys.ENTER)
+    until(driver, lambda: f"parameter={quote(second, safe='')}" in driver.current_url)
     # Both go with the loss, and others do not: a forest of the six runs tells so.
     Select(by(driver, "lineage-measure")[0]).select_by_value("forest")
-    first = "const one = document.querySelector('[data-testid=lineage-importance]'); "
-    first += "return one.dataset.column + one.textContent"
-    names = "learning_rate|user_defined/size"
-    until(driver, lambda: re.match(rf"({names}).*0\.\d*[1-9]", driver.execute_script(first), re.DOTALL))
+    first = lambda: next(iter(bars().values()))
+    until(driver, lambda: first()["name"] in ("learning_rate", "user_defined/size") and first()["value"] > 0)
     assert "measure=forest" in driver.current_url
     # What does not vary has no importance, which is told instead of 0.00.
-    told = {one.get_attribute("data-column"): one.text for one in by(driver, "lineage-importance")}
-    assert "does not vary" in told["network"] and "does not vary" in told["epoch"]
+    told = importance.get_attribute("aria-label")
+    assert "network: does not vary" in told and "epoch: does not vary" in told
+    assert bars()["network"]["label"]["formatter"] == "does not vary"
     # The loss grows while the accuracy falls: one run is the best in both.
     Select(by(driver, "lineage-against")[0]).select_by_value("metric/acc")
     until(driver, lambda: by(driver, "lineage-front"))
     assert by(driver, "lineage-front")[0].text == "No run is better in both than: ./lin0"
-    assert len(driver.find_elements(By.CSS_SELECTOR, "[data-testid=lineage-scatter] circle.other")) == 5
+    scatter = by(driver, "lineage-scatter")[0]
+    until(driver, lambda: len(values(driver, scatter, "others")) == 5)
+    assert [[round(at, 3) for at in one] for one in values(driver, scatter, "front")] == [[1, 0.1]]
 
 
 def test_a_target_over_parameters_by_slices_and_contours(page, gallery, service):
@@ -187,11 +233,20 @@ def test_a_target_over_parameters_by_slices_and_contours(page, gallery, service)
         "6",
     )
     assert plot.get_attribute("data-scale") == "log linear linear"
-    dots = plot.find_elements(By.TAG_NAME, "circle")
-    across = sorted({round(float(one.get_attribute("cx"))) for one in dots})
-    assert across == [60, 260, 460] and "2 runs without a value" in plot.text
-    painted = [one.get_attribute("d") for one in plot.find_elements(By.CSS_SELECTOR, ".band")]
-    assert len(painted) == 10 and all(d.startswith("M") for d in painted)  # from the least to the greatest
+    chart = plot.find_element(By.CSS_SELECTOR, "[role=img]")
+    dots = values(driver, chart, "runs")
+    across = sorted({round(place(driver, chart, one)[0]) for one in dots})
+    assert len(across) == 3 and abs(across[0] + across[2] - 2 * across[1]) <= 1
+    assert "2 runs without a value" in plot.text
+    # From the least to the greatest, each in the colour of its legend.
+    bands = "return arguments[0].chart.getZr().storage.getDisplayList().filter(one => one.type === 'path')"
+    bands += ".filter(one => one.shape.pathData).map(one => [one.shape.pathData, one.style.fill])"
+    painted = driver.execute_script(bands, chart)
+    assert len(painted) == 10 and all(d.startswith("M") for d, _ in painted)
+    legend = driver.execute_script(
+        "return arguments[0].chart.getOption().visualMap[0].pieces.map(one => one.color)", chart
+    )
+    assert [fill for _, fill in painted] == legend[::-1] and len(set(legend)) == 10
     # On a linear axis 1e-3 is no longer in the middle; nothing lies between categories.
     (box,) = [one for one in by(driver, "lineage-log") if one.get_attribute("data-column") == "learning_rate"]
     driver.execute_script("arguments[0].click()", box)

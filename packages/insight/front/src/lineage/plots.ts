@@ -2,14 +2,8 @@
 import type { LineageRow } from "../api/lineages";
 import type { Axis } from "./parallel";
 
-export const briefly = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-
-// Ticks for which a small plot has room: both ends and the middle of numbers, up to four categories.
-export function ends(axis: Axis): Axis["ticks"] {
-  if (axis.kind === "number") return axis.ticks.filter((_, i) => i % 2 === 0);
-  const every = Math.ceil(axis.ticks.length / 4);
-  return axis.ticks.filter((_, i) => i % every === 0);
-}
+// Where the axes of a small plot stand: as far in as their labels need.
+export const frame = { left: 6, right: 14, top: 10, bottom: 6, outerBoundsMode: "same" as const, outerBoundsContain: "axisLabel" as const };
 
 // Of each run from 0, the one that was written to first, to 1, the last one.
 export function ages(rows: LineageRow[]): Map<string, number> {
