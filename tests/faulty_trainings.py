@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,9 +75,15 @@ def batch(step: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass
 class Training:
-    """A training as a fault changes it: `data` is (step, x, y) -> (x, y), `between` comes before a step."""
+    """A training as a fault changes it: `data` is (step, x, y) -> (x, y), `between` comes before a step;
+    `build` makes the network of the arguments `net`, `optimizer` takes Momentum's place.
+    """
 
     net: dict[str, Any] = field(default_factory=dict)
+    build: Callable[..., nn.Cell] = Net
+    batch: Callable[[int], tuple[np.ndarray, np.ndarray]] = batch
+    optimizer: Callable[[list[ms.Parameter]], nn.Cell] | None = None
+    mode: int = ms.GRAPH_MODE
     change: Callable[[nn.Cell], None] = lambda net: None
     data: Callable[[int, np.ndarray, np.ndarray], tuple] = lambda step, x, y: (x, y)
     between: Callable[[int, nn.Cell], None] = lambda step, net: None
@@ -87,24 +94,28 @@ class Training:
     steps: int = STEPS
 
     def run(self, folder: Path, **fields: Any) -> Path:
-        """Train, compiled, and dump all steps."""
-        ms.set_context(mode=ms.GRAPH_MODE)
+        """Train and dump all steps."""
+        ms.set_context(mode=self.mode)
         observing.set_iteration(0)
-        net = Net(**self.net)
+        net = self.build(**self.net)
         self.change(net)
         trained = [p for p in net.trainable_params() if not self.frozen or self.frozen not in p.name]
-        optimizer = nn.Momentum(trained, self.learning_rate, self.momentum)
+        optimizer = (
+            self.optimizer(trained)
+            if self.optimizer
+            else nn.Momentum(trained, self.learning_rate, self.momentum)
+        )
         step = nn.TrainOneStepCell(nn.WithLossCell(net, self.loss()), optimizer)
         step.set_train()
         with debug.dump({"path": str(folder), **fields}):
             for number in range(self.steps):
                 self.between(number, net)
-                step(*map(Tensor, self.data(number, *batch(number))))
+                step(*map(Tensor, self.data(number, *self.batch(number))))
         return folder
 
 
 def _short(name: str) -> str:
-    return name.replace("network-WithLossCell/_backbone-Net/", "").replace("network-WithLossCell/", "")
+    return re.sub(r"network-WithLossCell/|_backbone-\w+/", "", name)
 
 
 def diverges(training: Training, reference: Training | None = None, **fields: Any) -> Find:
@@ -122,7 +133,10 @@ def first_divergence(left: Path, right: Path) -> str:
     for _ in comparison.rows():
         pass
     found = comparison.divergence
-    return "" if found is None else f"{found.iteration} {_short(found.operator)}"
+    if found is None:
+        return ""
+    read = f" input {found.slot}" if found.io == "input" else ""
+    return f"{found.iteration} {_short(found.operator)}{read}"
 
 
 def not_finite(training: Training) -> Find:

@@ -11,6 +11,7 @@ import mycelia as ms
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from faulty_networks import in_networks
 from planted_faults import clean, planted
 
 
@@ -20,7 +21,10 @@ def eager_again():
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-@pytest.mark.parametrize("fault", [*planted(), *clean()], ids=lambda fault: f"{fault.name}: {fault.tool}")
+FAULTS = [*planted(), *clean(), *in_networks()]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.name}: {fault.tool}")
 def test_the_fault_is_named_and_nothing_else(tmp_path, fault):
     assert fault.find(tmp_path) == fault.expected
 

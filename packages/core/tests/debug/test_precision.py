@@ -22,6 +22,7 @@ from mycelia.debug.precision.bisect import minimal
 from mycelia.debug.precision.cli import app
 from mycelia.debug.precision.comparison import alike
 from mycelia.debug.precision.switches import read_switches
+from mycelia.engine import observing
 
 RNG = np.random.default_rng(7)
 
@@ -209,6 +210,50 @@ def test_the_operator_that_departs_is_named_with_its_line(tmp_path, change):
     done = invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out")
     assert "first divergence: Default/Tanh-op0" in done.output
     assert "z = ops.tanh(y + self.bias)" in done.output
+
+
+def test_a_constant_that_differs_is_named_by_what_reads_it_and_no_parameter_of_the_next_step(tmp_path):
+    def trained(folder: Path, factor: float) -> Path:
+        observing.set_iteration(0)
+        net = nn.Dense(5, 2, weight_init="ones", bias_init="zeros")
+        scale = ms.Tensor(np.full(2, factor, np.float32))
+        step = ms.value_and_grad(lambda x: ops.sum(net(x) * scale), None, net.trainable_params())
+        optimizer = nn.SGD(net.trainable_params(), 0.1)
+        with debug.dump({"path": str(folder), "eager": True}):
+            for _ in range(2):
+                optimizer(step(INPUT)[1])
+        return folder
+
+    left, right = trained(tmp_path / "l", -2.0), trained(tmp_path / "r", 1.0)
+    page = tmp_path / "report.html"
+    done = invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out", "--html", page).output
+    assert "first divergence: Default/Mul-op0\n  iteration 0, input 1, cosine -1.000000" in done
+    assert "a constant, which was not compared" in done and "ops.sum(net(x) * scale)" in done
+    assert "what it reads is a constant" in page.read_text()
+
+
+def test_other_shapes_and_statistics_that_cannot_be_of_alike_tensors_are_divergences(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    damage(left, "Exp", lambda a: a[:2])
+    done = invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out").output
+    assert "first divergence: Default/Exp-op0\n" in done and "output 0, shape unmatched" in done
+    sides = []
+    for bias in (0.0, 0.0, 1.0):
+        sides.append(tmp_path / f"statistics{len(sides)}")
+        with debug.dump({"path": str(sides[-1]), "saved_data": "statistic"}):
+            Net(bias=bias)(INPUT)
+    same = invoke("vc", "-lt", sides[0], "-rt", sides[1], "-o", tmp_path / "out").output
+    assert "first divergence: none" in same and " 0 tensors" not in same
+    other = invoke("vc", "-lt", sides[2], "-rt", sides[0], "-o", tmp_path / "out").output
+    assert "first divergence: Default/Add-op0\n" in other and "output 0, statistics: max diff 1 " in other
+
+
+def test_what_is_twice_as_long_stands_out_in_the_report(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    damage(left, "ReLU", lambda a: a * 2)  # a cosine of 1
+    page = tmp_path / "report.html"
+    invoke("vc", "-lt", left, "-rt", right, "-o", tmp_path / "out", "--html", page)
+    assert page.read_text().count("class=unlike") == 1
 
 
 def test_planted_operators_are_listed_in_order_of_execution(tmp_path):

@@ -97,13 +97,15 @@ def compare_dumps(
     folder = out or runs.working_folder() / "temp" / "vector_compare" / stamp
     path = folder / f"result_{stamp}.csv"
     comparison.save(found, path)
-    console.print(f"{path}: {found.compared} tensors compared, {found.unlike} not alike", markup=False)
+    lacking = f", {found.unmatched} without a reference" if found.unmatched else ""
+    console.print(
+        f"{path}: {found.compared} tensors compared, {found.unlike} not alike{lacking}", markup=False
+    )
     _Outcome.mismatch |= bool(found.unlike)
     first = found.divergence
     console.print(f"first divergence: {first.operator if first else 'none'}", markup=False)
     if first is not None:
-        console.print(f"  iteration {first.iteration}, output {first.slot}, cosine {first.cosine:.6f}")
-        for line in first.stack:
+        for line in first.lines:
             console.print(f"  {line}", markup=False)
     if html is not None:
         report.write(found, comparison.read_table(path), html)

@@ -12,11 +12,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from mycelia.debug.dump import files
 from mycelia.debug.precision import measures
 from mycelia.debug.precision.matching import BY_NAME, Names, Pair, pairs
 from mycelia.debug.precision.sums import Sums, alike_kinds, extremes, flat, sums
-from mycelia.debug.reading.folders import Dump
+from mycelia.debug.reading.folders import Dump, short_name
 from mycelia.debug.reading.ir import SourceLine, read_graphs
 from mycelia.debug.reading.statistic_files import shape_of
 from mycelia.debug.statistics import Statistics
@@ -29,7 +28,9 @@ ALIKE = 0.98  # cosine similarity from which tensors are alike, unless another i
 
 @dataclass(slots=True)
 class Row:
-    """A compared tensor. `values`: by column, empty if it could not be compared for `reason`."""
+    """A tensor and its reference. `values`: by column, empty if there are none for `reason`; `known`: whether
+    it is known to be `alike` or not, by its elements, shape or statistics.
+    """
 
     index: int
     pair: Pair
@@ -40,11 +41,17 @@ class Row:
     values: dict[str, float | str] = field(default_factory=dict)
     reason: str = ""
     alike: bool = False
+    known: bool = False
 
     @property
-    def cosine(self) -> float:
-        """NaN if there is none."""
-        return float(self.values.get("CosineSimilarity", math.nan))
+    def differs(self) -> bool:
+        """Whether it is known not to be alike."""
+        return self.known and not self.alike
+
+    @property
+    def why(self) -> str:
+        """What says that it is not alike."""
+        return f"cosine {self.values['CosineSimilarity']:.6f}" if self.values else self.reason
 
     def cells(self, columns: tuple[str, ...]) -> list[str]:
         """As the CSV has them; numbers with 6 decimals."""
@@ -64,14 +71,28 @@ def _cell(value: float | str) -> str:
 
 @dataclass(slots=True)
 class Divergence:
-    """The first operator, in order of execution, with inputs alike and an output that is not."""
+    """What departs first, in order of execution: an output of an operator whose inputs are alike, or an input
+    (`io`) that no operator made which was compared; `maker` is that operator where the graph tells, "" for
+    constants of the code. `why`: what says that it is not alike.
+    """
 
     operator: str
     kind: str
     iteration: int
+    io: str
     slot: int
-    cosine: float
+    why: str
     stack: tuple[SourceLine, ...]
+    maker: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """For people: where it is, what made an input, the lines of the code."""
+        found = [f"iteration {self.iteration}, {self.io} {self.slot}, {self.why}"]
+        if self.io == "input":
+            made = f"made by {self.maker}" if self.maker else "a constant"
+            found.append(f"what it reads is {made}, which was not compared")
+        return [*found, *map(str, self.stack)]
 
 
 class Comparison:
@@ -90,8 +111,9 @@ class Comparison:
         self.columns = (*measures.COLUMNS, *(measures.STRICT_COLUMNS if strict else ()))
         self.divergence: Divergence | None = None
         self.growth: list[tuple[str, float]] = []  # relative distance of each first output, in order
-        self.unlike = self.compared = 0
-        self._inputs: dict[tuple[int, str], bool] = {}
+        self.unlike = self.compared = self.unmatched = 0
+        self.unlike_rows: set[int] = set()
+        self._inputs: dict[tuple[int, int, int, str], bool] = {}
 
     def rows(self) -> Iterator[Row]:
         """A row for each tensor of `left`; `divergence` and `growth` are known at the end."""
@@ -103,26 +125,34 @@ class Comparison:
             yield row
 
     def _note(self, row: Row, rank: int, graph: int) -> None:
-        record, alike = row.pair.left, row.alike
-        if row.values:
+        record, is_first = row.pair.left, not self.unlike
+        self.unmatched += row.pair.right is None
+        if row.known:
             self.compared += 1
-            self.unlike += not alike
-        key = row.iteration, record.name
-        if record.io == "input":
-            self._inputs[key] = self._inputs.get(key, True) and (alike or not row.values)
-            return
-        if record.slot == 0 and row.values:
+            self.unlike += row.differs
+        if row.differs:
+            self.unlike_rows.add(row.index)
+        if row.values and (record.io, record.slot) == ("output", 0):
             self.growth.append((record.name, float(row.values["RelativeEuclideanDistance"])))
-        if self.divergence is None and row.values and not alike and self._inputs.get(key, True):
-            node = next(
-                (n for n in read_graphs(self.left.ranks[rank]).get(graph, {}).values()
-                 if files.op_name(n.name) == record.name or n.name == record.name),
-                None,
-            )  # fmt: skip
-            stack = tuple(node.stack) if node else ()
-            self.divergence = Divergence(
-                node.name if node else record.name, record.kind, row.iteration, record.slot, row.cosine, stack
-            )
+        key = rank, graph, row.iteration, record.name
+        if record.io == "input":
+            self._inputs[key] = self._inputs.get(key, True) and not row.differs
+        elif record.kind != "Parameter":  # what a step made of a Parameter follows from what it read
+            is_first = self._inputs.get(key, True)
+        if self.divergence is None and row.differs and is_first:
+            self.divergence = self._divergence(row, rank, graph)
+
+    def _divergence(self, row: Row, rank: int, graph: int) -> Divergence:
+        record = row.pair.left
+        nodes = read_graphs(self.left.ranks[rank]).get(graph, {}).values()
+        node = next((n for n in nodes if record.name in short_name(n.name) | {n.name}), None)
+        maker = ""
+        if node is not None and record.io == "input" and record.slot < len(node.inputs):
+            maker = node.inputs[record.slot]
+        return Divergence(
+            node.name if node else record.name, record.kind, row.iteration, record.io, record.slot, row.why,
+            tuple(node.stack) if node else (), maker,
+        )  # fmt: skip
 
     def write(self, file: IO[str]) -> None:
         """All rows as CSV."""
@@ -160,28 +190,37 @@ def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float)
     if pair.right is None:
         row.reason = "No bench data matched."
     elif left is None or right is None:
-        row.reason = _of_statistics(row)
+        _compare_statistics(row, threshold)
     elif left.size != right.size:
-        row.reason = "shape unmatched"
+        row.reason, row.known = "shape unmatched", True
     else:
         found = measures.measure(left, right, strict)
         row.values, row.reason = found.values, "; ".join(found.messages)
         is_finite = found.sums.nonfinite is None
+        row.known = True
         row.alike = _near(found.sums, threshold) if is_finite else alike(left, right, threshold)
     return row
 
 
-def _of_statistics(row: Row) -> str:
-    """Numbers of dumps of statistics alone: what they tell of the distance is in the reason."""
+def _compare_statistics(row: Row, threshold: float) -> None:
+    """Where there are statistics alone. What they tell of the distance is in the reason; extremes, means and
+    norms differ by no more than the tensors are apart, so that those which do are of tensors not alike.
+    """
     assert row.pair.right is not None
     a, b = row.pair.left.statistics(), row.pair.right.statistics()
     if a is None or b is None:
-        return "no data"
-    parts = []
+        row.reason = "no data"
+        return
+    parts, apart = [], 0.0
     for name, x, y in zip(("max", "min", "mean", "l2norm"), _four(a), _four(b)):
         relative = abs(x - y) / abs(y) if y else (0.0 if x == y else math.inf)
         parts.append(f"{name} diff {x - y:.6g} relative {relative:.6g}")
-    return "statistics: " + ", ".join(parts)
+        weight = math.sqrt(b.count) if name == "mean" else 1.0
+        apart = max(apart, weight * abs(x - y) if math.isfinite(x - y) else 0.0)
+    row.reason = "statistics: " + ", ".join(parts)
+    row.known = math.isfinite(b.l2norm) and a.count == b.count
+    counts = [(s.nan, s.negative_inf, s.positive_inf) for s in (a, b)]
+    row.alike = counts[0] == counts[1] and apart <= b.l2norm * math.sqrt(2 - 2 * threshold)
 
 
 def _four(s: Statistics) -> tuple[float, float, float, float]:

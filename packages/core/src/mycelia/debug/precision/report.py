@@ -69,18 +69,20 @@ def write(comparison: Comparison, rows: list[dict[str, Any]], path: str | os.Pat
 
 def _page(comparison: Comparison, rows: list[dict[str, Any]]) -> str:
     first = comparison.divergence
-    told = "The runs are alike." if first is None else f"First divergence: {_safe(first.operator)}"
-    stack = "" if first is None else "".join(f"<div class=line>{_safe(str(s))}</div>" for s in first.stack)
+    alike = "The runs are alike." if comparison.compared else "Nothing could be compared."
+    told = alike if first is None else f"First divergence: {_safe(first.operator)}"
+    stack = "" if first is None else "".join(f"<div class=line>{_safe(line)}</div>" for line in first.lines)
     columns = ["TensorIndex", "Shape", "DataType(L)", "OverFlow", *comparison.columns, FAIL]
     head = "".join(f"<th>{_safe(c)}</th>" for c in columns)
-    body = "".join(_table_row(row, columns, comparison.threshold) for row in rows)
+    body = "".join(_table_row(row, columns, comparison.unlike_rows) for row in rows)
     return (
         "<!doctype html><html lang=en><meta charset=utf-8>"
         "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Precision: {_safe(comparison.left.folder.name)}</title><style>{_STYLE}</style>"
         f"<h1>{_safe(str(comparison.left.folder))} against {_safe(str(comparison.right.folder))}</h1>"
         f"<p class=told>{told}</p>{stack}<p>{comparison.compared} tensors compared, {comparison.unlike} not "
-        f"alike (cosine below {comparison.threshold:g}).</p><h2>Relative distance of outputs, in order</h2>"
+        f"alike (an angle or a length beyond that of the cosine {comparison.threshold:g}).</p>"
+        "<h2>Relative distance of outputs, in order</h2>"
         f"{_plot(comparison.growth)}<h2>Tensors</h2><div class=wide><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div></html>\n"
     )
@@ -90,10 +92,9 @@ def _safe(text: str) -> str:
     return html.escape(text)
 
 
-def _table_row(row: dict[str, Any], columns: list[str], threshold: float) -> str:
+def _table_row(row: dict[str, Any], columns: list[str], unlike: set[int]) -> str:
     cells = "".join(f"<td>{_safe(row[c])}</td>" for c in columns)
-    unlike = _number(row["CosineSimilarity"]) < threshold and not row[FAIL].startswith("No bench")
-    return f"<tr{' class=unlike' if unlike else ''}>{cells}</tr>"
+    return f"<tr{' class=unlike' if int(row['Index']) in unlike else ''}>{cells}</tr>"
 
 
 def _plot(growth: list[tuple[str, float]]) -> str:
