@@ -262,6 +262,22 @@ def test_a_target_over_parameters_by_slices_and_contours(page, gallery, service)
     until(driver, lambda: by(driver, "plots-none"))
 
 
+#: Boxes that an edge of the graph of files has points in, other than those that it joins at its ends.
+BEHIND_BOXES = """
+const boxes = [...document.querySelectorAll('[data-testid=files-node]')].map((one) =>
+  ['left', 'top', 'width', 'height'].map((name) => parseFloat(one.style[name])));
+const found = [];
+for (const path of document.querySelectorAll('[data-testid=files-drawing] path'))
+  for (let at = 1, all = path.getTotalLength(); at < all - 1; at++) {
+    const {x, y} = path.getPointAtLength(at);
+    boxes.forEach(([left, top, wide, high], i) => {
+      if (x > left + 1 && x < left + wide - 1 && y > top && y < top + high) found.push([i, x, y]);
+    });
+  }
+return found;
+"""
+
+
 def test_files_of_runs_are_a_graph(page, gallery, service, runs):
     sha = "ab" * 32
     data = {"role": "data", "sources": [{"kind": "ImageFolderDataset", "paths": ["/data/cats"]}], "files": 3}
@@ -288,6 +304,22 @@ def test_files_of_runs_are_a_graph(page, gallery, service, runs):
     assert SCRIPT.split("/")[-1] in labels()[2] and "3 more checkpoints" in by(driver, "files-node")[1].text
     left = [one.rect["x"] for one in by(driver, "files-node")]
     assert left == sorted(set(left))  # from what was there first to what came of it
+    # The data that both were made of passes between the boxes of the columns that its edge skips.
+    assert driver.execute_script(BEHIND_BOXES) == []
+    scale = lambda: float(by(driver, "files-drawing")[0].get_attribute("data-scale"))
+    across = "return arguments[0].getBoundingClientRect().width"
+    width = lambda: driver.execute_script(across, by(driver, "files-node")[0])
+    whole = width()
+    by(driver, "files-zoom-in")[0].click()
+    until(driver, lambda: scale() == 1.25 and abs(width() - 1.25 * whole) < 1)
+    wheel = "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: 100, ctrlKey: %s, cancelable: true}))"
+    driver.execute_script(wheel % "false", by(driver, "files-drawing")[0])  # scrolls
+    driver.execute_script(wheel % "true", by(driver, "files-drawing")[0])
+    until(driver, lambda: scale() < 1)
+    by(driver, "files-fit")[0].click()
+    until(driver, lambda: 0.2 < scale() <= 1)
+    fits = "const e = arguments[0]; return e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"
+    until(driver, lambda: driver.execute_script(fits, by(driver, "files-drawing")[0]))
     # By keyboard: what a box tells stands below, and in the address.
     by(driver, "files-node")[1].send_keys(Keys.ENTER)
     until(driver, lambda: by(driver, "files-told"))

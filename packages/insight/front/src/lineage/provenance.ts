@@ -16,6 +16,8 @@ export interface Placed {
 
 export const BOX = { width: 190, height: 36 };
 const GAP = { x: 54, y: 14 };
+const LANE = 10; // height of an edge where it passes through a column
+const MOST_LANES = 5000;
 const SWEEPS = 6;
 
 // How many nodes lead to each at most; those in circles, which only damaged files have, come after the others.
@@ -43,39 +45,63 @@ export function placed({ nodes, edges }: Provenance): Placed {
     const next = neighbours[i]!.after.filter((to) => to !== i).map((to) => column[to]!);
     if (neighbours[i]!.before.every((from) => from === i) && next.length) column[i] = Math.max(0, Math.min(...next) - 1);
   });
+  // An edge that skips columns has a place of its own in each of them, so that it passes between boxes.
+  const lanes = edges.map((): number[] => []);
+  let count = nodes.length;
+  edges.forEach(([from, to], at) => {
+    if (count + column[to]! - column[from]! > nodes.length + MOST_LANES) return;
+    for (let c = column[from]! + 1; c < column[to]!; c++) {
+      lanes[at]!.push(count++);
+      column.push(c);
+    }
+  });
+  neighbours.length = 0;
+  for (let i = 0; i < count; i++) neighbours.push({ before: [], after: [] });
+  edges.forEach(([from, to], at) => {
+    const way = [from, ...lanes[at]!, to];
+    for (let i = 1; i < way.length; i++) neighbours[way[i - 1]!]!.after.push(way[i]!), neighbours[way[i]!]!.before.push(way[i - 1]!);
+  });
+  const heightOf = (one: number) => (one < nodes.length ? BOX.height : LANE);
   const columns: number[][] = Array.from({ length: Math.max(0, ...column) + 1 }, () => []);
   column.forEach((at, i) => columns[at]!.push(i));
-  const row = new Array<number>(nodes.length).fill(0);
-  const number = () => columns.forEach((list) => list.forEach((one, i) => (row[one] = i - list.length / 2)));
-  number();
+  // Middles of boxes and lanes, columns about a common axis.
+  const middle = new Array<number>(count).fill(0);
+  const tall = (list: number[]) => list.reduce((sum, one) => sum + heightOf(one) + GAP.y, -GAP.y);
+  const stack = () =>
+    columns.forEach((list) => {
+      let top = -tall(list) / 2;
+      for (const one of list) (middle[one] = top + heightOf(one) / 2), (top += heightOf(one) + GAP.y);
+    });
+  stack();
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
     const side = sweep % 2 ? "after" : "before";
     for (const list of columns) {
-      const middle = new Map(
+      const wanted = new Map(
         list.map((one) => {
           const near = neighbours[one]![side];
-          return [one, near.length ? near.reduce((sum, n) => sum + row[n]!, 0) / near.length : row[one]!];
+          return [one, near.length ? near.reduce((sum, n) => sum + middle[n]!, 0) / near.length : middle[one]!];
         }),
       );
-      list.sort((a, b) => middle.get(a)! - middle.get(b)!);
+      list.sort((a, b) => wanted.get(a)! - wanted.get(b)!);
     }
-    number();
+    stack();
   }
-  const most = Math.max(1, ...columns.map((list) => list.length));
-  const height = most * (BOX.height + GAP.y) - GAP.y;
-  const places = new Map<number, { x: number; y: number }>();
-  columns.forEach((list, at) => {
-    const top = (height - list.length * (BOX.height + GAP.y) + GAP.y) / 2;
-    list.forEach((one, i) => places.set(one, { x: at * (BOX.width + GAP.x), y: top + i * (BOX.height + GAP.y) }));
-  });
-  const ways = edges.map(([from, to]) => {
-    const [a, b] = [places.get(from)!, places.get(to)!];
-    const [x0, y0, x1, y1] = [a.x + BOX.width, a.y + BOX.height / 2, b.x, b.y + BOX.height / 2];
-    const bend = Math.max(GAP.x / 2, Math.abs(x1 - x0) / 2);
-    return { from: nodes[from]!.key, to: nodes[to]!.key, d: `M${x0} ${y0}C${x0 + bend} ${y0} ${x1 - bend} ${y1} ${x1} ${y1}` };
+  const height = Math.max(BOX.height, ...columns.map(tall));
+  const left = (one: number) => column[one]! * (BOX.width + GAP.x);
+  const y = (one: number) => height / 2 + middle[one]!;
+  const ways = edges.map(([from, to], at) => {
+    let [x, d] = [left(from) + BOX.width, `M${left(from) + BOX.width} ${y(from)}`];
+    let last = from;
+    for (const one of [...lanes[at]!, to]) {
+      const bend = Math.max(GAP.x / 2, Math.abs(left(one) - x) / 2);
+      d += `C${x + bend} ${y(last)} ${left(one) - bend} ${y(one)} ${left(one)} ${y(one)}`;
+      if (one !== to) d += `H${left(one) + BOX.width}`;
+      [x, last] = [left(one) + BOX.width, one];
+    }
+    return { from: nodes[from]!.key, to: nodes[to]!.key, d };
   });
   return {
-    boxes: columns.flat().map((one) => ({ node: nodes[one]!, ...places.get(one)! })),
+    boxes: columns.flat().flatMap((one) => (one < nodes.length ? [{ node: nodes[one]!, x: left(one), y: y(one) - BOX.height / 2 }] : [])),
     ways,
     width: columns.length * (BOX.width + GAP.x) - GAP.x,
     height,
