@@ -312,7 +312,10 @@ def test_files_of_runs_are_a_graph(page, gallery, service, runs):
     whole = width()
     by(driver, "files-zoom-in")[0].click()
     until(driver, lambda: scale() == 1.25 and abs(width() - 1.25 * whole) < 1)
-    wheel = "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: 100, ctrlKey: %s, cancelable: true}))"
+    wheel = (
+        "const wheel = new WheelEvent('wheel', {deltaY: 100, ctrlKey: %s, cancelable: true});"
+        "arguments[0].dispatchEvent(wheel)"
+    )
     driver.execute_script(wheel % "false", by(driver, "files-drawing")[0])  # scrolls
     driver.execute_script(wheel % "true", by(driver, "files-drawing")[0])
     until(driver, lambda: scale() < 1)
