@@ -145,6 +145,27 @@ PyObject* index_summaries(PyIndex* self, PyObject*) {
   return list;
 }
 
+// What the files call the tag of a kind that is shown as `name`, which differs where it is no UTF-8. False: an error is set.
+bool stored_name(PyIndex* self, int kind, std::string* name) {
+  if (name->find("\\x") == std::string::npos) return true;
+  std::vector<Summary> all;
+  if (!apart([&] { all = self->index->summaries(); })) return false;
+  const std::string* found = nullptr;
+  for (const Summary& s : all) {
+    if (static_cast<int>(s.kind) != kind) continue;
+    if (s.tag == *name) return true;
+    PyObject* shown = text_of(s.tag);
+    if (!shown) return false;
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(shown, &size);
+    if (text && std::string_view(text, static_cast<size_t>(size)) == *name) found = &s.tag;
+    Py_DECREF(shown);
+    if (!text) return false;
+  }
+  if (found) *name = *found;
+  return true;
+}
+
 // Points as columns.
 struct Arrays {
   std::vector<int64_t> steps;
@@ -163,7 +184,8 @@ PyObject* index_points(PyIndex* self, PyObject* args) {
   double low, high, weight;
   long long columns;
   if (!PyArg_ParseTuple(args, "s#iddLd", &tag, &size, &axis, &low, &high, &columns, &weight)) return nullptr;
-  const std::string name(tag, static_cast<size_t>(size));
+  std::string name(tag, static_cast<size_t>(size));
+  if (!stored_name(self, static_cast<int>(Kind::kScalar), &name)) return nullptr;
   Arrays a;
   bool known = false;
   if (!apart([&] {
@@ -186,7 +208,8 @@ PyObject* index_stored(PyIndex* self, PyObject* args) {
     PyErr_SetString(PyExc_ValueError, "from and count must not be negative");
     return nullptr;
   }
-  const std::string name(tag, static_cast<size_t>(size));
+  std::string name(tag, static_cast<size_t>(size));
+  if (!stored_name(self, static_cast<int>(Kind::kScalar), &name)) return nullptr;
   Arrays a;
   int64_t rest = 0;
   bool known = false;
@@ -210,7 +233,8 @@ PyObject* index_entries(PyIndex* self, PyObject* args) {
     PyErr_Format(PyExc_ValueError, "kind %d is not known", kind);
     return nullptr;
   }
-  const std::string name(tag, static_cast<size_t>(size));
+  std::string name(tag, static_cast<size_t>(size));
+  if (!stored_name(self, kind, &name)) return nullptr;
   std::vector<Index::Entry> found;
   bool known = false;
   if (!apart([&] { known = self->index->entries(static_cast<Kind>(kind), name, &found); })) return nullptr;

@@ -339,6 +339,28 @@ def test_names_from_files_are_taken_as_they_are(reader):
     assert [tag.name for tag in run.tags()] == [*tags, "\\xff\\xfe"]
 
 
+def test_names_that_are_no_utf_8_are_asked_for_as_they_are_shown(reader):
+    names = [b"\xff", b"loss \xed\xa0\x80", b"a\\xff", b"\xe2\x82", "ü\\x".encode()]
+    records = [
+        framed(event(1, 0.0, field(5, field(1, field(1, name) + single(3, place)))))
+        for place, name in enumerate(names)
+    ]
+    records += [
+        framed(event(2, 0.0, field(5, field(1, field(1, name) + field(4, b"x"))))) for name in names[:2]
+    ]
+    write(reader.base / "run", records)
+    (run,) = reader.runs().values()
+    known = [tag.name for tag in run.tags() if tag.kind == Kind.SCALAR]
+    assert sorted(known) == sorted(name.decode("utf-8", "backslashreplace") for name in names)
+    for place, name in enumerate(names):
+        shown = name.decode("utf-8", "backslashreplace")
+        assert run.points(shown).values.tolist() == [place]
+        assert [part.values.tolist() for part in run.walk(shown)] == [[place]]
+    for name in names[:2]:
+        assert len(run.entries(Kind.IMAGE, name.decode("utf-8", "backslashreplace"))) == 1
+    assert run.points("\\xfe") is None and run.entries(Kind.IMAGE, "a\\xff") is None
+
+
 def test_a_file_that_cannot_be_read_hides_no_other(reader):
     (reader.base / "run" / "events.summary.1600000000").mkdir(parents=True)
     os.mkfifo(reader.base / "run" / "events.summary.1650000000")
