@@ -108,6 +108,7 @@ def test_a_recurrent_layer(tmp_path):
 
 
 A = torch.linspace(-3, 3, 24).reshape(2, 3, 4)
+PLACES = torch.tensor([[[0, 1, 2, 0]], [[2, 0, 1, 1]]])
 FUNCTIONS = {
     "arithmetic": lambda x: (x + 2, 2 - x, x * 3 / 4, x // 0.7, x % 0.7, torch.add(x, x, alpha=3), -x, x**2),
     "elements": lambda x: (x.exp(), x.abs().sqrt(), x.erf(), x.sigmoid(), x.floor(), x.ceil()),
@@ -127,6 +128,44 @@ FUNCTIONS = {
     "types": lambda x: (x.int(), x.to(torch.float64) * 2, (x > 0).float(), x.int() + 1.5, x.int() * 2),
     "made": lambda x: (torch.full((2, 3), 7.0) + x.sum(), torch.ones_like(x), torch.arange(4) * x),
     "sums": lambda x: (x.cumsum(1), torch.linalg.vector_norm(x, 1, 0), x.norm(), *x.chunk(2, 2)),
+    "more picks": lambda x: (
+        x[torch.tensor([0, 1]), torch.tensor([2, -1])], x[:, torch.tensor([[1], [0]]), torch.tensor([3, 0])],
+        x[torch.tensor([1, 0]), :, torch.tensor([3, 0])], x.sort(1)[0], x.sort(2, True)[1],
+    ),
+    "sizes": lambda x: (
+        f.interpolate(x, scale_factor=2.0), f.interpolate(x, 7, mode="linear"),
+        f.interpolate(x[None], scale_factor=(1.5, 0.7), mode="bilinear"),
+        f.interpolate(x[None], (1, 1), mode="bicubic"),
+        f.interpolate(x[None], scale_factor=1.7, mode="bilinear", align_corners=True),
+        f.interpolate(x[None, None], (3, 5, 2), mode="trilinear"),
+        f.interpolate(x[None], (5, 2), mode="nearest"),
+    ),
+    "places": lambda x: tuple(
+        f.grid_sample(x[None], torch.sin(5 * x[:1, :, :2])[None] * 1.2, mode, sides, corners)
+        for mode, sides, corners in (("bilinear", "zeros", False), ("nearest", "border", True),
+                                     ("bicubic", "reflection", False), ("bilinear", "reflection", True))
+    ),
+    "volumes": lambda x: (
+        f.max_pool3d(x[None], 2, 1),
+        f.avg_pool3d(x[None], (1, 2, 3), (1, 1, 2), (0, 1, 1), count_include_pad=False),
+        f.adaptive_avg_pool3d(x[None], 1), f.adaptive_avg_pool3d(x[None], (1, 3, 2)),
+        f.avg_pool3d(x[None, None], 2, 1), f.max_pool3d(x[None, None], 2, 1, 1),
+    ),
+    "sides": lambda x: (
+        f.pad(x, (1, 2), "reflect"), f.pad(x[None], (0, 2, 1, 0), "replicate"),
+        f.pad(x, (2, 1), "replicate"),
+        f.pad(x[None], (1, 0, 2, 1), "reflect"), f.pad(x[None, None], (1, 0, 2, 1, 1, 1), "replicate"),
+    ),
+    "scattered": lambda x: (
+        x.scatter(1, PLACES, x * 2), x.scatter(2, PLACES, 7.0), x.scatter_add(0, PLACES % 2, x),
+        x.scatter_reduce(1, PLACES, x, "amax"), torch.slice_scatter(x, x[:, :1] + 1, 1, 1, 2),
+        torch.select_scatter(x, x[:, :, 0], 2, -1),
+        f.fold(x[:1].reshape(1, 4, 3), (2, 4), 2),
+    ),
+    "angles": lambda x: (torch.atan2(x, x.flip(2)), torch.isinf(x / 0), (x > 0) & True, (x > 0) ^ True),
+    "each channel": lambda x: (
+        f.instance_norm(x), torch.var(x, 1, unbiased=False), x.var((0, 2), keepdim=True),
+    ),
     "norms": lambda x: (f.layer_norm(x, (4,)), f.group_norm(x, 3), f.normalize(x, dim=1), f.softmax(x, 0)),
 }  # fmt: skip
 
@@ -157,7 +196,7 @@ def test_a_saved_program_with_an_open_batch(tmp_path):
         (lambda x: torch.linalg.det(x[:, :, :3]), "det"),
         (lambda x: x[x > 0], "aten"),
         (lambda x: torch.bernoulli(x.sigmoid()), "rand"),
-        (lambda x: x[torch.tensor([0]), torch.tensor([1])], "several indices"),
+        (lambda x: f.max_pool3d(x[None], 2, return_indices=True)[1], "indices of the largest"),
         (lambda x: f.max_pool2d(x, 2, return_indices=True)[1], "indices of the largest"),
     ],
 )
@@ -197,14 +236,20 @@ def test_a_file_that_is_no_program_is_told(tmp_path):
     assert caught.value.code == -200
 
 
-def test_joins_of_an_open_batch(tmp_path):
-    def function(x):
-        return torch.cat([x, x.relu()], 1), torch.cat([x, x + 1], 0), x.mean(0, True).expand_as(x)
+def _joins(x):
+    return torch.cat([x, x.relu()], 1), torch.cat([x, x + 1], 0), x.mean(0, True).expand_as(x)
 
-    _, _, program = made(function, (2, 3, 4), dynamic_shapes=(({0: torch.export.Dim("n")},),))
+
+def _parts(x):
+    return x[1:], x[:-1] * 2, x[-2:], x[:2], x[::2], x[0], x[-1], torch.cat([x[1:], x[:1]])
+
+
+@pytest.mark.parametrize("function", [_joins, _parts])
+def test_an_open_batch_is_joined_and_sliced(tmp_path, function):
+    _, _, program = made(function, (4, 3, 4), dynamic_shapes=(({0: torch.export.Dim("n", min=3)},),))
     model = mslite.Model()
-    model.build_from_file(convert(PYTORCH, program, str(tmp_path / "net"), check=True).path)
-    for n in (1, 5):
+    model.build_from_file(convert(PYTORCH, program, str(tmp_path / "net")).path)
+    for n in (3, 6):
         x = torch.randn(n, 3, 4)
         for a, b in zip(trial.answers(model, [x.numpy()]), function(x), strict=True):
             assert a.shape == b.shape and np.allclose(a, b.numpy(), atol=1e-5)

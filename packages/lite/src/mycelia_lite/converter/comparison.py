@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -174,7 +175,7 @@ class SourceCheck(Check):
     """
 
     def __init__(
-        self, source: Source, options: Options, path: str, writer: Writer,
+        self, source: Source, options: Options, path: Any, writer: Writer,
         with_sizes: Callable[[Mapping[str, Sequence[int]]], Source],
     ) -> None:  # fmt: skip
         self.source, self.path, self.writer, self.options = source, path, writer, options
@@ -213,6 +214,8 @@ class SourceCheck(Check):
             engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs, self.options.signature)
         if self.source.framework is FmkType.TF and importlib.util.find_spec("tensorflow"):
             engines["TensorFlow"] = lambda: _by_tensorflow(self.path, self.source, inputs)
+        if self.source.framework is FmkType.PYTORCH:
+            engines["torch"] = lambda: _by_torch(self.path, inputs)
         answers: dict[str, list[np.ndarray]] = {}
         for name, compute in engines.items():
             if name == _WITH_SIZES and "core" in answers:
@@ -356,6 +359,16 @@ def _by_litert(path: str, source: Source, arrays: Sequence[np.ndarray], signatur
     interpreter.invoke()
     outputs = {d["name"]: d["index"] for d in interpreter.get_output_details()}
     return [interpreter.get_tensor(outputs[name]) for name in source.output_names]
+
+
+def _by_torch(program: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """`program`: an ExportedProgram, or the path of one."""
+    import torch
+
+    program = torch.export.load(program) if isinstance(program, str) else program
+    with torch.no_grad():
+        results = program.module()(*map(torch.from_numpy, arrays))
+    return [r.numpy() for r in torch.utils._pytree.tree_leaves(results)]
 
 
 def _by_tensorflow(path: str, source: Source, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

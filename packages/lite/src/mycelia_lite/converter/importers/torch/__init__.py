@@ -18,7 +18,7 @@ from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers.inputs import parameter, require_inputs
 from mycelia_lite.converter.importers.nodes import Nodes, captured, operator_of
-from mycelia_lite.converter.importers.torch import control, layers, math, moves  # noqa: F401
+from mycelia_lite.converter.importers.torch import control, layers, math, moves, shared  # noqa: F401
 from mycelia_lite.converter.importers.torch.calls import (
     OPERATORS,
     Call,

@@ -89,6 +89,18 @@ def _batch_norm(call, x, weight, bias, mean, variance, momentum, eps):
     return [y if bias is None else ops.add(y, ops.reshape(bias, shape)), None, None]
 
 
+@aten("_native_batch_norm_legit.no_stats")
+def _instance_norm(call, x, weight, bias, training, momentum, eps):
+    """Each channel by its own mean and deviation: what a layer without statistics does."""
+    _only_first(call)
+    rank = len(shape_of(x))
+    over = (0, *range(2, rank))
+    centred = ops.sub(x, ops.mean(x, over, True))
+    variance = ops.mean(ops.mul(centred, centred), over, True)
+    y = ops.mul(centred, ops.rsqrt(ops.add(variance, as_tensor(eps, x.dtype))))
+    return [_affine(y, weight, bias, (1, -1) + (1,) * (rank - 2)), None, None]
+
+
 @aten("native_layer_norm")
 def _layer_norm(call, x, normalized_shape, weight, bias, eps):
     _only_first(call)

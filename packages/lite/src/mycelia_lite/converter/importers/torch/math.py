@@ -170,9 +170,30 @@ for _name, _op in {
     _enter_logical(_name, _op)
 
 
+def _enter_logical_scalar(name: str, op: Any) -> None:
+    aten(f"bitwise_{name}.Scalar")(
+        lambda call, x, value: op(*_booleans(call, [x, as_tensor(value, ms.bool_)]))
+    )
+
+
+for _name, _op in {"and": ops.logical_and, "or": ops.logical_or, "xor": ops.logical_xor}.items():
+    _enter_logical_scalar(_name, _op)
+
+
 @aten("isnan")
 def _isnan(call, x):
     return ops.not_equal(x, x)
+
+
+@aten("isinf")
+def _isinf(call, x):
+    x = cast(x, x.dtype if x.dtype.is_floating else ms.float32)
+    return ops.equal(ops.abs(x), as_tensor(float("inf"), x.dtype))
+
+
+@aten("atan2")
+def _atan2(call, x, y):
+    return ops.atan2(*in_dtype(call, x, y))
 
 
 @aten("gelu")
@@ -253,6 +274,11 @@ def _any(call, x, dim=None, keepdim=False):
 @aten("all.dim", "all")
 def _all(call, x, dim=None, keepdim=False):
     return ops.all(cast(x, ms.bool_), _axes(x, dim), keepdim)
+
+
+@aten("var.dim")
+def _var_dim(call, x, dim, unbiased=True, keepdim=False):
+    return _var(call, x, dim, int(unbiased), keepdim)
 
 
 @aten("var.correction")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import sys
+
+import numpy as np
 
 import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.importers.torch.calls import as_tensor, aten, cast, dtype_of, same_sizes, shape_of
+from mycelia_lite.converter.importers.torch.shared import as_onnx
 
 
 @aten("sym_size.int")
@@ -83,9 +87,12 @@ def _slice(call, x, dim=0, start=None, end=None, step=1):
     start, end = 0 if start is None else start, sys.maxsize if end is None else end
     if start == 0 and end == sys.maxsize and step == 1:
         return x
-    size = _known(call, x, dim)
     if not all(type(n) is int for n in (start, end, step)):
         raise call.fail("start, end or step follows from an open size")
+    size = shape_of(x)[dim]
+    if type(size) is not int:
+        numbers = [ms.Tensor(np.asarray([n], np.int64)) for n in (start, end, dim, step)]
+        return as_onnx(call, "Slice", [x, *numbers])
     start, end = (max(0, min(n + size if n < 0 else n, size)) for n in (start, end))
     return x[(slice(None),) * dim + (slice(start, max(start, end), step),)]
 
@@ -93,7 +100,39 @@ def _slice(call, x, dim=0, start=None, end=None, step=1):
 @aten("select.int")
 def _select(call, x, dim, index):
     dim %= len(shape_of(x))
+    if type(shape_of(x)[dim]) is not int:
+        return as_onnx(call, "Gather", [x, ms.Tensor(np.int64(index))], axis=dim)
     return x[(slice(None),) * dim + (index,)]
+
+
+@aten("slice_scatter")
+def _slice_scatter(call, x, src, dim=0, start=None, end=None, step=1):
+    """x with `src` in the place of a slice."""
+    dim %= len(shape_of(x))
+    size = _known(call, x, dim)
+    start, end = 0 if start is None else start, sys.maxsize if end is None else end
+    if not all(type(n) is int for n in (start, end)):
+        raise call.fail("start or end follows from an open size")
+    call.need("step", step, 1)
+    start, end = (max(0, min(n + size if n < 0 else n, size)) for n in (start, end))
+    return _replaced(call, x, src, dim, start, max(start, end), size)
+
+
+@aten("select_scatter")
+def _select_scatter(call, x, src, dim, index):
+    dim %= len(shape_of(x))
+    size = _known(call, x, dim)
+    index %= size
+    return _replaced(call, x, ops.expand_dims(src, dim), dim, index, index + 1, size)
+
+
+def _replaced(call, x, part, dim, start, end, size):
+    """x with the elements from start to end of an axis replaced."""
+    if start == end:
+        return x
+    parts = [_slice(call, x, dim, 0, start), cast(part, x.dtype), _slice(call, x, dim, end, size)]
+    kept = [p for p, n in zip(parts, (start, end - start, size - end)) if n]
+    return ops.concat(kept, dim) if len(kept) > 1 else kept[0]
 
 
 @aten("split_with_sizes")
@@ -162,15 +201,81 @@ def _embedding(call, weight, indices, padding_idx=-1, scale_grad_by_freq=False, 
     return ops.gather(weight, indices, 0)
 
 
+class _Picked:
+    """Which elements of x several indices name. Errors: ConversionError for masks."""
+
+    def __init__(self, call, x, indices):
+        self.places = [i for i, index in enumerate(indices) if index is not None]
+        if any(indices[place].dtype == ms.bool_ for place in self.places):
+            raise call.fail("it picks by a mask, which is not imported")
+        self.indices = []
+        for axis in self.places:
+            index, size = indices[axis], _known(call, x, axis)
+            self.indices.append(ops.where(ops.less(index, ms.Tensor(0, index.dtype)), index + size, index))
+        self.others = [axis for axis in range(len(shape_of(x))) if axis not in self.places]
+        if len(self.places) == 1:
+            self.shape = shape_of(self.indices[0])
+        else:
+            self.shape = _broadcast(call, [shape_of(index) for index in self.indices])
+        # torch puts what was picked first where the axes are apart, else where they were
+        together = self.places == list(range(self.places[0], self.places[-1] + 1))
+        self.before = self.places[0] if together else 0
+
+    @property
+    def rows(self):
+        return ops.stack([ops.broadcast_to(cast(i, ms.int64), self.shape) for i in self.indices], -1)
+
+    def order(self):
+        """Axes of the result in the order: what was picked, then the others."""
+        rank = len(self.shape)
+        axes = list(range(rank + len(self.others)))
+        at = self.before
+        return axes[at : at + rank] + axes[:at] + axes[at + rank :]
+
+
+def _inverse(order):
+    return tuple(int(n) for n in np.argsort(order))
+
+
 @aten("index.Tensor")
 def _index(call, x, indices):
-    places = [i for i, index in enumerate(indices) if index is not None]
-    if len(places) != 1 or indices[places[0]].dtype == ms.bool_:
-        raise call.fail("it picks by several indices or by a mask, which is not imported")
-    axis, index = places[0], indices[places[0]]
-    size = _known(call, x, axis)
-    index = ops.where(ops.less(index, ms.Tensor(0, index.dtype)), index + size, index)
-    return ops.gather(x, index, axis)
+    picked = _Picked(call, x, indices)
+    if len(picked.places) == 1:
+        return ops.gather(x, picked.indices[0], picked.places[0])
+    y = ops.gather_nd(ops.transpose(x, (*picked.places, *picked.others)), picked.rows)
+    return ops.transpose(y, _inverse(picked.order()))
+
+
+@aten("index_put")
+def _index_put(call, x, indices, values, accumulate=False):
+    picked = _Picked(call, x, indices)
+    first = (*picked.places, *picked.others)
+    sizes = [shape_of(x)[axis] for axis in picked.others]
+    at = picked.before
+    wanted = (*sizes[:at], *picked.shape, *sizes[at:])
+    values = ops.transpose(ops.broadcast_to(cast(values, x.dtype), wanted), tuple(picked.order()))
+    inputs = [ops.transpose(x, first), picked.rows, values]
+    y = as_onnx(call, "ScatterND", inputs, reduction="add" if accumulate else "none")
+    return ops.transpose(y, _inverse(first))
+
+
+def _broadcast(call, shapes):
+    """The shape that shapes of numbers have together."""
+    if not all(type(n) is int for shape in shapes for n in shape):
+        raise call.fail("the shape of one of several indices is open, but must be known")
+    return np.broadcast_shapes(*shapes)
+
+
+@aten("sort")
+def _sort(call, x, dim=-1, descending=False):
+    dim %= len(shape_of(x))
+    values, places = ops.sort(x, dim, descending)
+    return [values, cast(places, ms.int64)]
+
+
+@aten("sym_numel")
+def _sym_numel(call, x):
+    return math.prod(shape_of(x))
 
 
 @aten("full")
