@@ -118,3 +118,56 @@ def test_a_complete_configuration_is_copied_as_it_is(tmp_path):
         Net()(Tensor(X))
     (path,) = tmp_path.rglob(".dump_metadata/data_dump.json")
     assert path.read_text() == text
+
+
+CONV = {"kernel_size": (3, 3), "stride": (2, 2), "pad_mode": "same"}
+
+
+class Strided(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3, stride=2)
+        self.table = Tensor(np.arange(3, dtype=np.float32).reshape(1, 3, 1, 1))
+
+    def construct(self, x):
+        return ops.clamp(self.conv(x), 1e-30, 1e39) * self.table
+
+
+def attributes(message_of_node):
+    """Name -> fields of its ValueProto."""
+    found = (message(a) for a in message_of_node[5])
+    return {a[1][0].decode(): message(a[2][0]) for a in found}
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+def test_nodes_have_their_attributes_and_graphs_their_constants(tmp_path, mode):
+    ms.set_context(mode=mode)
+    with debug.dump({"path": str(tmp_path), "eager": True}):
+        Strided()(Tensor(np.ones((1, 2, 6, 6), np.float32)))
+    graph = graph_in(tmp_path)
+    nodes = [message(n) for n in graph[1]]
+    conv = next(n for n in nodes if n[3] == [b"Conv2D"])
+    (node,) = debug.DumpAnalyzer(tmp_path).select_nodes("Conv2D-op")
+    told = attributes(conv)
+    assert set(node.attributes) == set(told)
+    assert node.attributes["stride"] == "(2, 2)"
+    assert [message(v)[3] for v in told["stride"][18]] == [[2], [2]] and told["stride"][1] == [31]
+    if mode == ms.GRAPH_MODE:  # eager code has it as what it is, data that nobody made
+        tensors = [message(message(c)[2][0]) for c in graph[5]]
+        arrays = [message(value[8][0]) for value in tensors if value[1] == [14]]
+        (table,) = [array for array in arrays if array[4] == [b"\1\3\1\1"]]
+        assert table[3] == [np.arange(3, dtype=np.float32).tobytes()] and table[5] == [11]
+        mul = next(n for n in nodes if n[3] == [b"Mul"])
+        assert message(mul[1][1])[1][0] in {message(c)[1][0] for c in graph[5]}
+
+
+def test_attributes_are_read_from_the_text_of_graphs():
+    from mycelia.debug.reading.ir import attributes_of
+
+    assert attributes_of('{a: (1, 2), b: "x, y: {", c: [1, [2]], d: Float32}\n') == {
+        "a": "(1, 2)", "b": '"x, y: {"', "c": "[1, [2]]", "d": "Float32",
+    }  # fmt: skip
+    original = '{instance name: conv2d} primitive_attrs: {groups: I64(1), format: "NCHW"} cnode_attrs: {k: 1}'
+    assert attributes_of(original) == {"groups": "I64(1)", "format": '"NCHW"'}
+    for text in ("", "{}", "{instance name: relu} cnode_attrs: {checkpoint: Bool(1)}", "{a", "x: 1}", "{,}"):
+        assert attributes_of(text) == {}

@@ -254,6 +254,12 @@ def test_neighbours_over_levels(ask):
         ask(f"neighbours ReLU-op0 {wrong}", right=False)
 
 
+def test_attributes_of_a_node(ask):
+    (line,) = [one for one in ask("attributes SGD-op0").splitlines() if "nesterov" in one]
+    assert line.split() == ["nesterov", "False"]
+    assert "no attributes" in ask("attributes fc1.weight")
+
+
 def test_tensors_are_written_whole_or_not_at_all(ask, dump, tmp_path):
     file = tmp_path / "new" / "relu.npy"
     assert str(file) in ask(f"export ReLU-op0 {file}")

@@ -33,6 +33,11 @@ def test_a_training_steps_hits_its_nan_tells_the_line_and_ends(desk, options):
         desk.go(1)
         assert desk.until("waiting", step)["step"] == step
     (log,) = [n for n in desk.nodes(name="Log-op") if n["type"] == "Log"]
+    (pool,) = [n["name"] for n in desk.nodes(name="MaxPool-op1") if n["type"] == "MaxPool"]
+    told = desk.client.get(f"/api/v1/debugger/0/graph/node?rank=0&graph=graph_0&name={pool[8:]}").json()
+    assert told["attributes"]["kernel"] == "(2, 2)"
+    nodes = desk.client.get("/api/v1/debugger/0/nodes?rank=0&known=-1").json()["nodes"]
+    assert all(node["attributes"] == told["attributes"] for node in nodes if node["name"] == pool[8:])
     desk.ask("create-watchpoint", {
         "condition": {"id": "tensor_overflow", "params": []}, "watch_nodes": [log["name"]],
     })  # fmt: skip

@@ -222,8 +222,11 @@ def test_a_node_shows_its_tensors_lines_and_neighbours(page, sessions):
     # The graph has opened the scopes around it, and marks it.
     until(driver, lambda: f"{BACKBONE}/relu-ReLU/ReLU-op0" in data(driver, "graph-node", "name"))
     assert driver.find_elements(By.CSS_SELECTOR, '.selected[data-testid="graph-node"]')
+    assert not by(driver, "node-attributes")
     press(driver, "node-inputs")
     until(driver, lambda: query(driver)["node"].endswith("fc1-Dense/Dense-op0"))
+    driver = page(at(sessions, "Default/optimizer-SGD/SGD-op0"))
+    until(driver, lambda: "nesterov" in text(driver, "node-attributes"))
 
 
 def test_a_click_in_the_graph_chooses_a_node(page, sessions):

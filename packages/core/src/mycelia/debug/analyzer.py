@@ -33,7 +33,9 @@ Numbers = int | Iterable[int] | None
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """An operator or parameter of a dumped graph. `stack`: the user's lines, the innermost first."""
+    """An operator or parameter of a dumped graph. `stack`: the user's lines, the innermost first;
+    `attributes`: as texts.
+    """
 
     analyzer: DumpAnalyzer = field(repr=False)
     rank: int
@@ -42,6 +44,7 @@ class Node:
     kind: str
     stack: tuple[SourceLine, ...] = ()
     feeds: tuple[str, ...] = ()  # names of the nodes that it reads, in order
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def root_graph_id(self) -> int:
@@ -208,7 +211,7 @@ class DumpAnalyzer:
             for number in sorted({s.graph for s in self.dump.steps if s.rank == rank} | graphs.keys()):
                 known = graphs.get(number, {})
                 found += [
-                    Node(self, rank, number, n.name, n.kind, tuple(n.stack), tuple(n.inputs))
+                    Node(self, rank, number, n.name, n.kind, tuple(n.stack), tuple(n.inputs), n.attributes)
                     for n in known.values()
                 ]
                 named = {short for n in known.values() for short in short_name(n.name)}

@@ -63,7 +63,8 @@ class Tree:
         graph = path.partition("/")[0]
         feeds = [] if node is None else [f"{graph}/{f}" for f in node.feeds]
         return {
-            "name": path, "type": SCOPE if node is None else node.kind, "attr": {},
+            "name": path, "type": SCOPE if node is None else node.kind,
+            "attr": {} if node is None else dict(node.attributes),
             "input": {f: ends for f in feeds}, "output": {r: ends for r in self.readers.get(path, ())},
             "output_i": 0, "proxy_input": {}, "proxy_output": {}, "subnode_count": count,
             "independent_layout": False, "is_dynamic_shape_node": False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,10 @@ class Views:
         """
         tree, version = self.session.tree(rank), self.session.source.version
         nodes = [
-            {"graph": n.graph, "name": n.name, "type": n.kind, "inputs": n.feeds, "stack": stack_of(n)}
+            {
+                "graph": n.graph, "name": n.name, "type": n.kind, "inputs": n.feeds, "stack": stack_of(n),
+                "attributes": dict(n.attributes),
+            }
             for n in tree.nodes.values()
         ]  # fmt: skip
         return {"rank": rank, "version": version, "nodes": None if known == version else nodes}
@@ -246,6 +250,7 @@ def _scopes(name: str, nodes: list[Node]) -> ScopeGraph:
             "parameter" if node.kind == "Parameter" else "operator",
             [(places[feed], False) for feed in node.feeds if feed in places],
             source=f"{node.stack[0].file}:{node.stack[0].line}" if node.stack else "",
+            attributes=partial(dict, node.attributes),
         )
         for node in nodes
     ]  # fmt: skip

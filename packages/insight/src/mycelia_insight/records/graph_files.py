@@ -145,7 +145,7 @@ def _constant(name: str, content: bytes) -> Leaf:
 
 
 def _constant_attributes(content: bytes) -> dict[str, str]:
-    return {"value": _value(content)[:_LONGEST]}
+    return {"value": value_line(content)[:_LONGEST]}
 
 
 def _type_of(data: bytes) -> Typed:
@@ -170,12 +170,12 @@ def _attributes(found: list[bytes]) -> dict[str, str]:
     named = {}
     for data in found:
         key, value = wire.entry(data)
-        named[key] = _value(value)[:_LONGEST]
+        named[key] = value_line(value)[:_LONGEST]
     return named
 
 
-def _value(data: bytes, level: int = 0) -> str:
-    """A ValueProto as text."""
+def value_line(data: bytes, level: int = 0) -> str:
+    """A ValueProto on one line.  Errors: Broken."""
     kind, parts, alone = 0, [], ""
     for number, value in plain(data):
         if number == 1:
@@ -191,7 +191,7 @@ def _value(data: bytes, level: int = 0) -> str:
         elif number == 8:
             alone = _tensor(wire.message(value))
         elif number == 18 and level < _NESTED:
-            parts.append(_value(wire.message(value), level + 1))
+            parts.append(value_line(wire.message(value), level + 1))
         elif number == 20:
             dtype, shape = _typed(graph_messages.type_of(wire.message(value)))
             alone = dtype + (str(list(shape)) if shape is not None else "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mycelia.debug.dump import files
@@ -68,7 +69,8 @@ def write_calls(
         known.append((operator, [None if t is None else t.dtype for t in inputs], single))
         values = [f"%{place}_{slot}" for slot in range(len(outputs))]
         made.update((t._data_ptr, value) for t, value in zip(outputs, values) if t.size)
-        lines.append(f"  {', '.join(values) or f'%{place}_0'} = {operator.type}({read}) {{}}")
+        attrs = _attributes(operator.attrs)
+        lines.append(f"  {', '.join(values) or f'%{place}_0'} = {operator.type}({read}) {{{attrs}}}")
         lines.append(f"      : ({_types(inputs)}) -> ({_types(outputs)})")
         lines += _origin(operator, "      ")
     path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}")
@@ -154,8 +156,7 @@ class _Text:
             made.append(self.names[value])
         operator = self.of.operators.get(node)
         kind = operator.type if operator else node.op.name
-        attrs = ", ".join(f"{k}: {_attribute(v)}" for k, v in node.attrs.items() if not isinstance(v, Graph))
-        lines.append(f"{indent}{', '.join(made)} = {kind}({inputs}) {{{attrs}}}")
+        lines.append(f"{indent}{', '.join(made)} = {kind}({inputs}) {{{_attributes(node.attrs)}}}")
         inner = indent + "    "
         types = ", ".join("<None>" if v is None else _type(v) for v in node.inputs)
         lines.append(f"{inner}: ({types}) -> ({', '.join(map(_type, node.outputs))})")
@@ -198,5 +199,10 @@ def _shown(dtype: DType, shape: Sequence[Any]) -> str:
     return f"<Tensor[{files.dtype_name(dtype)}], ({', '.join(map(str, shape))})>"
 
 
-def _attribute(value: Any) -> str:
-    return str(value) if not isinstance(value, str) else f'"{value}"'
+def _attributes(attrs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {_shown_value(v)}" for key, v in attrs.items() if not isinstance(v, Graph))
+
+
+def _shown_value(value: Any) -> str:
+    """On one line, a text in quotes."""
+    return json.dumps(value) if isinstance(value, str) else str(value).replace("\n", " ")

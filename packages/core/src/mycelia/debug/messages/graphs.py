@@ -8,21 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from mycelia.debug.messages.debugger_pb2 import (
+    AttributeProto,
     GraphProto,
     InputProto,
+    NamedValueProto,
     NodeProto,
     OutputProto,
     ParameterProto,
+    TensorProto,
     TypeProto,
 )
 from mycelia.debug.messages.values import NUMBERS
+from mycelia.debug.statistics import array_of
 from mycelia.engine.base.dtypes import bfloat16
 from mycelia.engine.ir.graph import Graph, Value
 from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
 from mycelia.engine.tensors.tensor import Tensor
+from mycelia.io import irpb
 
-_TENSOR, _TUPLE = 14, 31  # numbers of DataType
+_TUPLE = 31  # of DataType
+_MOST_BYTES = 1 << 20  # of a constant; larger ones are told without their elements
 #: An eager call: the operator, its inputs and its outputs.
 Call = tuple[Operator, Sequence[Tensor | None], Sequence[Tensor]]
 
@@ -52,6 +58,9 @@ def _region(of: Watched, graph: Graph, makers: dict[Value, str], found: _Graph) 
         for region in node.regions:
             _region(of, region, makers, found)
         if operator is not None:
+            for value in node.inputs:
+                if value is not None and value.is_constant and value not in makers:
+                    makers[value] = found.constant(value.constant)
             inputs = [makers[v] for v in node.inputs if v is not None and v in makers]
             types = [(v.type.dtype, v.type.shape) for v in node.outputs]
             name = found.operator(operator, inputs, types, len(node.inputs))
@@ -63,14 +72,21 @@ def _region(of: Watched, graph: Graph, makers: dict[Value, str], found: _Graph) 
 
 
 def of_calls(number: int, calls: Iterable[Call], parameters: Mapping[str, Tensor]) -> GraphProto:
-    """The graph of eager calls; who made an input is known by where it lies."""
+    """The graph of eager calls; who made an input is known by where it lies, and Python numbers are constants
+    of it.
+    """
     found = _Graph(number)
     makers = {
         tensor._data_ptr: found.parameter(name, tensor.dtype, tensor.shape)
         for name, tensor in parameters.items()
     }
     for operator, inputs, outputs in calls:
-        feeds = [makers[t._data_ptr] for t in inputs if t is not None and t._data_ptr in makers]
+        feeds = []
+        for place, tensor in enumerate(inputs):
+            if tensor is not None and tensor._data_ptr in makers:
+                feeds.append(makers[tensor._data_ptr])
+            elif place in operator.numbers:
+                feeds.append(found.constant(operator.numbers[place]))
         types = [(t.dtype, t.shape) for t in outputs]
         name = found.operator(operator, feeds, types, len(inputs))
         makers.update((t._data_ptr, name) for t in outputs if t.size)
@@ -118,8 +134,18 @@ class _Graph:
                 name=name, op_type=operator.type, scope=operator.name.rpartition("/")[0],
                 full_name=operator.name, input=[InputProto(name=i) for i in inputs], output_type=made,
                 source_address="\n".join(_lines(operator)), input_count=input_count,
+                attribute=[
+                    AttributeProto(name=key, value=irpb.value(value))
+                    for key, value in operator.attrs.items() if not isinstance(value, Graph)
+                ],
             )
         )  # fmt: skip
+        return name
+
+    def constant(self, content: Any) -> str:
+        name = f"cst{len(self.message.const_vals) + 1}"
+        value = irpb.tensor(_tensor(name, content)) if isinstance(content, Tensor) else irpb.value(content)
+        self.message.const_vals.append(NamedValueProto(key=name, value=value, full_name=name))
         return name
 
     def output(self, name: str, dtype: Any, shape: Sequence[Any]) -> None:
@@ -132,10 +158,19 @@ def _lines(operator: Operator) -> Iterable[str]:
         yield f"# In file {file}:{line}/{code or ' '}/"
 
 
+def _tensor(name: str, content: Tensor) -> bytes:
+    array = array_of(content)
+    told = array.tobytes() if array.nbytes <= _MOST_BYTES else b""
+    return TensorProto(
+        node_name=name, slot="0", tensor_content=told, dims=array.shape,
+        data_type=NUMBERS.get(array.dtype.name, 0), finished=True,
+    ).SerializeToString()  # fmt: skip
+
+
 def _type(dtype: Any, shape: Sequence[Any]) -> TypeProto:
     sizes = [TypeProto.Dimension(size=n if isinstance(n, int) else -1) for n in shape]
     name = "float32" if dtype is bfloat16 else dtype.name  # as its values are sent
     return TypeProto(
-        data_type=_TENSOR,
+        data_type=irpb.TENSOR,
         tensor_type=TypeProto.Tensor(elem_type=NUMBERS.get(name, 0), shape=TypeProto.Shape(dim=sizes)),
     )

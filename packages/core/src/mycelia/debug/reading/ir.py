@@ -33,12 +33,15 @@ class SourceLine:
 
 @dataclass(slots=True)
 class GraphNode:
-    """An operator, or a parameter, which has no inputs. `stack`: the innermost line first."""
+    """An operator, or a parameter, which has no inputs. `stack`: the innermost line first; `attributes`: as
+    texts.
+    """
 
     kind: str
     name: str
     inputs: list[str] = field(default_factory=list)  # full names of the nodes that feed it, in order
     stack: list[SourceLine] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
 
 
 def read_graph(path: Path) -> dict[str, GraphNode]:
@@ -55,6 +58,7 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
                 continue
             if match := _NODE.match(line):
                 current = _node(match, makers)
+                current.attributes = attributes_of(line[match.end(3) + 1 :])
             elif current is not None and (match := _SCOPE.match(line)):
                 current.name = match[1]
                 nodes[current.name] = current
@@ -63,6 +67,35 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
     for node in nodes.values():
         node.inputs = [makers[v].name for v in node.inputs if v in makers and makers[v].name]
     return nodes
+
+
+def attributes_of(text: str) -> dict[str, str]:
+    """What stands behind an operator and its inputs: ``{a: 1, b: (2, 3)}``, or MindSpore's
+    ``{instance name: x} primitive_attrs: {...} cnode_attrs: {...}``, of which the middle is meant.
+    """
+    before, mark, behind = text.partition("primitive_attrs:")
+    inside = (behind if mark else before).lstrip()
+    if not inside.startswith("{") or (not mark and inside.startswith("{instance name:")):
+        return {}
+    found: dict[str, str] = {}
+    depth, quoted, begin = 0, False, 1
+    for place, letter in enumerate(inside):
+        if letter == '"' and inside[place - 1] != "\\":
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif letter in "({[<":
+            depth += 1
+        elif letter in ")}]>":
+            depth -= 1
+        if (letter == "," and depth == 1) or not depth:
+            key, colon, value = inside[begin:place].partition(":")
+            if colon:
+                found[key.strip()] = value.strip()
+            begin = place + 1
+            if not depth:
+                break
+    return found
 
 
 def _node(match: re.Match, makers: dict[str, GraphNode]) -> GraphNode:

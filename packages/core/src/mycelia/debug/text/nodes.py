@@ -74,6 +74,17 @@ def _stack(place: Place, screen: Screen, words: list[str]) -> None:
         screen.line(f"  {'called from ' if depth else ''}{line.file}:{line.line}: {line.code}")
 
 
+@command("attributes", "NODE", takes="node", also=("attrs",), least=1, most=1)
+def _attributes(place: Place, screen: Screen, words: list[str]) -> None:
+    """The attributes of a node, such as the strides of a convolution."""
+    node = place.node(words[0])
+    screen.line(node.name, "bold")
+    if node.attributes:
+        screen.table(("attribute", "value"), list(node.attributes.items()))
+    else:
+        screen.line("  It has no attributes, or the graph does not tell them.")
+
+
 @command("code", "TEXT", least=1)
 def _code(place: Place, screen: Screen, words: list[str]) -> None:
     """The nodes that lines of code with TEXT in them made; TEXT may be FILE:LINE."""

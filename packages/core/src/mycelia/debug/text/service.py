@@ -170,7 +170,7 @@ class ServiceSource(Source):
                 Node(
                     self, rank, one["graph"], one["name"], one["type"],
                     tuple(SourceLine(s["file_path"], s["line_no"], s["code_line"]) for s in one["stack"]),
-                    tuple(one["inputs"]),
+                    tuple(one["inputs"]), one["attributes"],
                 )
                 for one in told["nodes"]
             ]  # fmt: skip

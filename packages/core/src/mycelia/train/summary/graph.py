@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
-from mycelia.engine.base.dtypes import DType
 from mycelia.engine.base.errors import Place
 from mycelia.engine.base.origins import ROOT, Origin
 from mycelia.engine.base.wire import field
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.observing.observers import operators_of
+from mycelia.io import irpb
 from mycelia.nn.cell import Cell
-from mycelia.train.summary.events import single, text
+from mycelia.train.summary.events import text
 from mycelia.train.summary.precision import precision_flags
-from mycelia.train.summary.values import DATA_TYPES
 
-_BOOL, _INT64, _FLOAT32, _STRING, _TENSOR, _TUPLE, _NONE, _TYPE = 1, 5, 11, 13, 14, 31, 34, 39
+_TUPLE = 31
 
 _MOST_WITHIN = 1000  # operators of branches that are listed
 
@@ -96,7 +94,7 @@ class _Writer:
 
     def index(self, number: int) -> str:
         name = f"cst{len(self.constants) + 1}"
-        self.constants.append(text(1, name) + field(2, _value(number)))
+        self.constants.append(text(1, name) + field(2, irpb.value(number)))
         return name
 
     def within(self, node: Node) -> list[str]:
@@ -110,20 +108,20 @@ class _Writer:
         scope = _scope(place)
         inputs = b"".join(_input(self.name(v)) for v in node.inputs if v is not None)
         attributes = b"".join(
-            field(5, text(1, key) + field(2, _value(value)))
+            field(5, text(1, key) + field(2, irpb.value(value)))
             for key, value in node.attrs.items()
             if not isinstance(value, Graph)
         )
         if place is not None and place.file:
-            attributes += field(5, text(1, "source") + field(2, _value(f"{place.file}:{place.line}")))
+            attributes += field(5, text(1, "source") + field(2, irpb.value(f"{place.file}:{place.line}")))
         operator = self.operators.get(node)
         if operator is not None:
             known_as = operator.name.removeprefix(f"{scope}/")
-            attributes += field(5, text(1, "operator") + field(2, _value(known_as)))
+            attributes += field(5, text(1, "operator") + field(2, irpb.value(known_as)))
         if within := self.within(node):
-            attributes += field(5, text(1, "operators") + field(2, _value(", ".join(within))))
+            attributes += field(5, text(1, "operators") + field(2, irpb.value(", ".join(within))))
         if flag := self.precision.get(node):
-            attributes += field(5, text(1, "precision_flag") + field(2, _value(flag)))
+            attributes += field(5, text(1, "precision_flag") + field(2, irpb.value(flag)))
         several = len(node.outputs) != 1
         if several:
             kind = field(1, _TUPLE) + field(3, b"".join(field(1, _type(v)) for v in node.outputs))
@@ -160,29 +158,13 @@ def _input(name: str) -> bytes:
 
 def _type(value: Value) -> bytes:
     shape = b"".join(field(1, field(1, n if isinstance(n, int) else -1)) for n in value.type.shape)
-    tensor = field(1, DATA_TYPES.get(str(value.type.dtype), 0)) + field(2, shape)
-    return field(1, _TENSOR) + field(2, tensor)
+    tensor = field(1, irpb.DATA_TYPES.get(str(value.type.dtype), 0)) + field(2, shape)
+    return field(1, irpb.TENSOR) + field(2, tensor)
 
 
 def _constant(value: Value) -> bytes:
     if value.type.shape == () and value.type.dtype.name != "bfloat16":
-        return _value(value.constant.asnumpy().item())
+        return irpb.value(value.constant.asnumpy().item())
     dims = b"".join(field(1, n) for n in value.type.shape)
-    kind = DATA_TYPES.get(str(value.type.dtype), 0)
-    return field(1, _TENSOR) + field(8, dims + field(2, kind))
-
-
-def _value(value: Any) -> bytes:
-    if value is None:
-        return field(1, _NONE) + text(7, "None")
-    if isinstance(value, bool):
-        return field(1, _BOOL) + field(2, int(value))
-    if isinstance(value, int):
-        return field(1, _INT64) + field(3, value)
-    if isinstance(value, float):
-        return field(1, _FLOAT32) + single(5, value)
-    if isinstance(value, (tuple, list)):
-        return field(1, _TUPLE) + b"".join(field(18, _value(v)) for v in value)
-    if isinstance(value, DType):
-        return field(1, _TYPE) + field(20, field(1, DATA_TYPES.get(str(value), 0)))
-    return field(1, _STRING) + text(7, str(value))
+    kind = irpb.DATA_TYPES.get(str(value.type.dtype), 0)
+    return irpb.tensor(dims + field(2, kind))

@@ -6,13 +6,8 @@ import numpy as np
 
 from mycelia.engine import _data
 from mycelia.engine.base.wire import field
+from mycelia.io.irpb import DATA_TYPES
 from mycelia.train.summary.events import text
-
-# DataType of the graph schema by dtype name.
-DATA_TYPES = {
-    "Bool": 1, "Int8": 2, "Int16": 3, "Int32": 4, "Int64": 5, "UInt8": 6, "UInt16": 7, "UInt32": 8,
-    "UInt64": 9, "Float16": 10, "Float32": 11, "Float64": 12, "BFloat16": 46,
-}  # fmt: skip
 
 
 def encoded(items: list[tuple[str, str, float | np.ndarray]]) -> list[bytes | None]:

@@ -25,6 +25,8 @@ from mycelia_insight.debugger.online.training import PENDING, RECEIVED, RUNNING,
 from mycelia_insight.debugger.session import Session, Watch, whole_number
 from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
+from mycelia_insight.records.graph_files import value_line
+from mycelia_insight.records.wire import Broken
 
 _LINE = re.compile(r"#(?:  [ -])? In file (.+):(\d+)/(.*)/")
 _MOST_STEPS = 2**31 - 1
@@ -90,14 +92,15 @@ class TrainingSource:
                 self._shapes[node] = 0, 1
                 found.append(node)
             names = {n.name: n.full_name or n.name for n in graph.node}
+            constants = {c.key for c in graph.const_vals}
             for one in graph.node:
-                feeds = tuple(names.get(i.name, i.name) for i in one.input)
+                feeds = tuple(names.get(i.name, i.name) for i in one.input if i.name not in constants)
                 node = Node(
                     self, rank, number, one.full_name or one.name, one.op_type, _stack(one.source_address),
-                    feeds,
+                    feeds, {a.name: _told(a.value) for a in one.attribute},
                 )  # fmt: skip
                 made = len(one.output_type.sequence_type.elem_types) or 1
-                self._shapes[node] = one.input_count or len(feeds), made
+                self._shapes[node] = one.input_count or len(one.input), made
                 found.append(node)
         return found
 
@@ -173,6 +176,14 @@ class TrainingSource:
 def _stack(text: str) -> tuple[SourceLine, ...]:
     lines = [_LINE.match(line.strip()) for line in text.split("\n")]
     return tuple(SourceLine(m[1], int(m[2]), m[3].strip()) for m in reversed(lines) if m)
+
+
+def _told(value: bytes) -> str:
+    """A ValueProto as text, "" for one that is none."""
+    try:
+        return value_line(value)
+    except Broken:
+        return ""
 
 
 def _edit(edit: Any, shape: tuple[int, ...]) -> dict[str, Any]:
