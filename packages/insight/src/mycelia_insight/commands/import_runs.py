@@ -46,6 +46,8 @@ def import_runs(
             writer = RunWriter(place, source.seconds)
             source.write(writer, counts, warn)
             writer.close()
+            if writer.overflowed:
+                warn(f"{source.name}: numbers beyond single precision, now infinite: {writer.overflowed}")
     typer.echo(counts.told(len(found), output))
     if counts.left:
         warn(f"left out, as there is no place for them: {counts.told_left()}")

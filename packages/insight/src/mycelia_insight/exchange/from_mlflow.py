@@ -54,7 +54,7 @@ def _write(place: str, about: dict[str, Value], writer: RunWriter, counts: Count
         path = os.path.join(place, "metrics", tag)
         try:
             with opened_file(path) as file:
-                for points in _points(path, file, warn):
+                for points in _points(path, file, writer, warn):
                     writer.scalars(tag, points)
                     counts.kept["scalar"] += len(points.steps)
         except OSError as error:
@@ -80,7 +80,7 @@ def _write(place: str, about: dict[str, Value], writer: RunWriter, counts: Count
         counts.left["artifact"] += left
 
 
-def _points(path: str, file, warn: Warn) -> Iterator[Points]:
+def _points(path: str, file, writer: RunWriter, warn: Warn) -> Iterator[Points]:
     lines = iter(partial(file.readline, _LONGEST), b"")
     wrong = 0
     while some := list(islice(lines, _AT_ONCE)):
@@ -96,8 +96,7 @@ def _points(path: str, file, warn: Warn) -> Iterator[Points]:
                 wrong += 1
         if found:
             steps, times, values = zip(*found, strict=True)
-            with np.errstate(over="ignore"):
-                singles = np.array(values, np.float64).astype(np.float32)
+            singles = writer.single(np.array(values, np.float64))
             yield Points(np.array(steps, np.int64), np.array(times), singles, singles)
     if wrong:
         many = "1 line is" if wrong == 1 else f"{wrong} lines are"

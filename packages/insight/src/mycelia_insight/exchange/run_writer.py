@@ -45,6 +45,15 @@ class RunWriter(Writer):
         self._file.write(framed(double(1, self._seconds) + text(3, "MindSpore.Event:1")))
         self._lineage_path = f"{stem}_lineage"
         self._beside: TensorBoardWriter | None = None
+        #: Numbers that became infinite, since single precision has none so great.
+        self.overflowed = 0
+
+    def single(self, values: np.ndarray) -> np.ndarray:
+        """Numbers of scalars, in the precision that files have."""
+        with np.errstate(over="ignore"):
+            found = values.astype(np.float32)
+        self.overflowed += int((np.isinf(found) & np.isfinite(values)).sum())
+        return found
 
     def scalars(self, tag: str, points: Points) -> bool:
         content = single(3, 0.0)
@@ -54,9 +63,10 @@ class RunWriter(Writer):
 
     def row(self, at: Moment, values: dict[str, float]) -> None:
         """Scalars of one step, in one event."""
-        with np.errstate(over="ignore"):
-            singles = {tag: float(np.float32(value)) for tag, value in values.items()}
-        found = b"".join(messages.value(tag, single(3, value)) for tag, value in singles.items())
+        singles = self.single(np.array(list(values.values()), np.float64)).tolist()
+        found = b"".join(
+            messages.value(tag, single(3, value)) for tag, value in zip(values, singles, strict=True)
+        )
         self._put(at, found)
 
     def image(self, tag: str, at: Moment, sample: int, picture: Picture) -> bool:
