@@ -164,14 +164,16 @@ def test_random_numbers_of_python_and_numpy_go_on(tmp_path):
 class OwnBatches:
     """A dataset of the user's own, which cannot be told where to begin: shares of batches of 12 rows."""
 
-    def __init__(self, rank=0, size=1):
+    def __init__(self, rank=0, size=1, columns=1):
+        self.columns = columns
         self.x = np.split(rows().reshape(2, 12, 3), size, axis=1)[rank]
 
     def get_dataset_size(self):
         return 2
 
     def create_tuple_iterator(self, *args, **kwargs):
-        return [(ms.Tensor(x), ms.Tensor(x.sum(1, keepdims=True))) for x in self.x]
+        sums = [np.repeat(x.sum(1, keepdims=True), self.columns, 1) for x in self.x]
+        return [(ms.Tensor(x), ms.Tensor(y)) for x, y in zip(self.x, sums)]
 
 
 def test_datasets_that_cannot_begin_in_between_are_read_to_there(tmp_path):
@@ -210,13 +212,13 @@ def together():
     ms.reset_auto_parallel_context()
 
 
-def train_on(size, folder, leave=None, batch=12, net=Plain, own_folders=False, own_batches=False):
+def train_on(size, folder, leave=None, batch=12, net=Plain, own_folders=False, own_batches=False, columns=1):
     """Weights of all ranks; the first step of each where it was not left."""
 
     def work(rank):
         data = batches(batch // size, num_shards=size, shard_id=rank)
         if own_batches:
-            data = OwnBatches(rank, size)
+            data = OwnBatches(rank, size, columns)
         with one_at_a_time:
             model, steps = made(net), Steps()
         where = folder / str(rank) if own_folders else folder
@@ -253,6 +255,21 @@ def test_fewer_and_more_ranks_go_on_from_the_same_step(tmp_path, together):
     for name, value in more[0][0].items():
         assert np.allclose(value, whole[0][0][name], atol=1e-6), name
     assert [p.name for p in files_of(tmp_path, 10)] == [f"rank_{r}_of_4.ckpt" for r in range(4)]
+
+
+def test_parts_of_states_go_on_among_another_number_of_ranks(tmp_path, together):
+    """Of optimizers whose states are divided, and where they are not any more."""
+    parts = {"parallel_optimizer_threshold": 0}
+    dense = {"net": lambda: nn.Dense(3, 5), "own_batches": True, "columns": 5}
+    whole = train_on(2, None, **dense)
+    ms.set_auto_parallel_context(enable_parallel_optimizer=True, parallel_optimizer_config=parts)
+    for size, leave in ((2, 4), (3, 7), (3, 10)):
+        train_on(size, tmp_path, leave, **dense)
+    ms.set_auto_parallel_context(enable_parallel_optimizer=False)
+    again = train_on(2, tmp_path, **dense)
+    assert again[0][1] == [10] and len(again[0][0]) == len(whole[0][0])
+    for name, value in again[0][0].items():
+        assert np.allclose(value, whole[0][0][name], atol=1e-6), name
 
 
 def test_an_epoch_of_other_length_goes_on_where_it_was(tmp_path, together, caplog):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.communication import world
 from mycelia.io import ckpt, provenance, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.into_net import load_param_into_net
@@ -27,10 +28,7 @@ _READ_ONLY = 0o400  # as MindSpore leaves its files: a checkpoint is replaced as
 
 
 # ---- saving ------------------------------------------------------------------------------------
-@ignored.arguments(
-    integrated_save="this process has whole Parameters and writes them",
-    kwargs="save_checkpoint has no such option",
-)
+@ignored.arguments(kwargs="save_checkpoint has no such option")
 def save_checkpoint(
     save_obj,
     ckpt_file_name,
@@ -50,9 +48,10 @@ def save_checkpoint(
     Tensor, array or (only ckpt) text. The suffix of `format` ('ckpt' or 'safetensors') is added to
     `ckpt_file_name` when it is not there. `async_save` (True, 'thread' or 'process') copies the values and
     writes them on another thread. `append_dict` adds numbers, texts (only ckpt), tensors and the states of
-    Generators. `choice_func` gets each name and says whether it is saved. `integrated_save` and further
-    keywords concern distributed runs and have no effect, as a warning says. The file is replaced as a whole:
-    after an error (disk full, for instance) the old one is still there.
+    Generators. `choice_func` gets each name and says whether it is saved. `integrated_save`: parts of states
+    that an optimizer divides among processes are joined, so that all of them must save; else each writes its
+    own. Further keywords have no effect, as a warning says. The file is replaced as a whole: after an error
+    (disk full, for instance) the old one is still there.
     Errors: TypeError, ValueError for wrong arguments; OSError of the file system, IsADirectoryError for a
     directory.
     """
@@ -68,7 +67,7 @@ def save_checkpoint(
             raise ValueError(
                 "For 'save_checkpoint', 'enc_key' cannot be combined with crc_check or format='safetensors'."
             )
-    entries, tell = _entries(save_obj, append_dict, choice_func)
+    entries, tell = _entries(save_obj, append_dict, choice_func, bool(integrated_save))
     if format == "safetensors":
         texts = [name for name, value in entries.items() if isinstance(value, str)]
         if texts:
@@ -91,11 +90,12 @@ def save_checkpoint(
 
 
 def save_in_background(save_obj, ckpt_file_name: str, append_dict=None) -> Future:
-    """As `save_checkpoint` with `async_save` and `crc_check`; what comes back is done when the file is whole
-    on the disk, or has the error. Errors: TypeError, ValueError for wrong arguments.
+    """As `save_checkpoint` with `async_save` and `crc_check`, of the parts of this process; what comes back
+    is done when the file is whole on the disk, or has the error. Errors: TypeError, ValueError for wrong
+    arguments.
     """
     path = _checked_save_path(ckpt_file_name, "ckpt")
-    entries, tell = _entries(save_obj, append_dict, None)
+    entries, tell = _entries(save_obj, append_dict, None, joins=False)
     entries = _copied(entries)
 
     def write() -> None:
@@ -106,16 +106,27 @@ def save_in_background(save_obj, ckpt_file_name: str, append_dict=None) -> Futur
     return _writer().submit(path, write)
 
 
-def _entries(save_obj, append_dict, choice_func) -> tuple[dict[str, Raw | str], Callable[[str], object]]:
-    """What is written by name, and what is to be told the path of the file."""
+def _entries(
+    save_obj, append_dict, choice_func, joins: bool
+) -> tuple[dict[str, Raw | str], Callable[[str], object]]:
+    """What is written by name, and what is to be told the path of the file; `joins`: parts are joined."""
     entries = _parameters(save_obj)
     if choice_func is not None:
         entries = {name: value for name, value in entries.items() if choice_func(name)}
     tell = provenance.writing("checkpoint", filter(_is_tensor, entries.values()))
-    entries = {n: value if isinstance(value, str) else of_tensor(value) for n, value in entries.items()}
+    entries = {n: value if isinstance(value, str) else _raw(value, joins) for n, value in entries.items()}
     for name, value in (append_dict or {}).items():
         entries[name] = _appended(name, value)
     return entries, tell
+
+
+def _raw(value: Any, joins: bool) -> Raw:
+    found = of_tensor(value)
+    share = getattr(value, "share", None)
+    if share is None or not joins:
+        return found
+    parts = world.group("save_checkpoint", world.WORLDS[0]).all_gather(found.array)
+    return Raw(found.dtype, share.shape, share.join(parts))
 
 
 def _copied(entries: Mapping[str, Raw | str]) -> dict[str, Raw | str]:

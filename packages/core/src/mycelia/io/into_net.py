@@ -19,6 +19,8 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
     """Gives the parameters of a Cell the values of the same names: (names of the net,
     of the dict) that found no partner.
 
+    A Parameter that is a part of a state, which an optimizer divides among processes, takes its part of a
+    whole value.
     Unless `strict_load`: a float (or a signed, or an unsigned integer) width that differs is converted,
     trailing dimensions of size 1 are dropped, and when names of the net are missing,
     a prefix that all their partners in the dict share ('net.' of 'net.conv.weight') is taken off.
@@ -111,6 +113,12 @@ def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
     if isinstance(value, str):
         return None, f"the net has {_type_text(target)}, the checkpoint has a text"
     shape, wanted = tuple(value.shape), tuple(target.shape)
+    if target.share is not None and shape == target.share.shape:
+        begin, end = target.share.place
+        part = ops.reshape(value, (-1,))[begin:end]
+        missing = target.share.length - (end - begin)
+        value = ops.cat([part, ops.zeros((missing,), value.dtype)]) if missing else part
+        shape = wanted
     if shape != wanted:
         extra = shape[len(wanted) :]
         if strict or shape[: len(wanted)] != wanted or any(n != 1 for n in extra):

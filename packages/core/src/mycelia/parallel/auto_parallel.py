@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mycelia.engine.base import errors, ignored
+from mycelia.engine.base import errors, ignored, parallel_settings
+from mycelia.engine.communication import mode
 from mycelia.nn.cell import Cell
+from mycelia.nn.optim.optimizer import Optimizer
 
 
 class AutoParallel(Cell):
@@ -113,7 +115,37 @@ class AutoParallel(Cell):
         self._note("disable_strategy_file_only_for_trainable_params")
 
     def hsdp(self, shard_size=-1, threshold=64, optimizer_level="level1"):
-        """Optimizer states are divided."""
+        """States of the optimizers in the network are divided among the processes that train together.
+
+        `shard_size`: among how many, -1: all; `threshold`: in KB, smaller Parameters stay whole;
+        `optimizer_level`: "level1", states alone.  Errors: ValueError; NotImplementedError for what would
+        divide more, and for optimizers whose steps need whole Parameters.
+        """
+        if type(shard_size) is not int or shard_size == 0 or shard_size < -1:
+            raise errors.value_error(
+                "AutoParallel.hsdp", f"shard_size must be -1 or a positive int, but got {shard_size!r}"
+            )
+        if type(threshold) is not int or threshold < 0:
+            raise errors.value_error(
+                "AutoParallel.hsdp", f"threshold must be an int of KB from 0 on, but got {threshold!r}"
+            )
+        levels = ("level1", "level2", "level3")
+        if optimizer_level not in levels:
+            raise errors.one_of(
+                optimizer_level, levels, subject="AutoParallel.hsdp", what="optimizer_level"
+            )
+        if mode.degree("AutoParallel.hsdp") > 1:
+            parallel_settings.set_auto_parallel_context(
+                enable_parallel_optimizer=True, optimizer_weight_shard_size=shard_size,
+                parallel_optimizer_config={
+                    "parallel_optimizer_threshold": threshold, "optimizer_level": optimizer_level,
+                },
+            )  # fmt: skip
+            cells = self.network.cells_and_names() if isinstance(self.network, Cell) else ()
+            for _, cell in cells:
+                if isinstance(cell, Optimizer):
+                    cell.share_states()
+            return
         self._note("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
 
     def pipeline(self, stages=1, output_broadcast=False, interleave=False, scheduler="1f1b"):

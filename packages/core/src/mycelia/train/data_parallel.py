@@ -7,6 +7,7 @@ import hashlib
 from mycelia.engine.base import errors, log, parallel_settings
 from mycelia.engine.communication import world
 from mycelia.engine.ops.communication.collectives import broadcast_from
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
 
 
@@ -25,7 +26,7 @@ def begin(network: Cell, steps: int | None) -> None:
             hint="num_shards and shard_id of a dataset give each rank as many rows",
         )  # fmt: skip
     if parallel_settings.get_auto_parallel_context("parameter_broadcast"):
-        for parameter in network.get_parameters():
+        for parameter in _common(network):
             parameter.set_data(broadcast_from(parameter, root=0))
         return
     digests = communicator.all_gather_object(_digest(network))
@@ -37,10 +38,15 @@ def begin(network: Cell, steps: int | None) -> None:
         )  # fmt: skip
 
 
+def _common(network: Cell) -> list[Parameter]:
+    """What all ranks must have alike: parts of divided states are each rank's own."""
+    return [parameter for parameter in network.get_parameters() if parameter.share is None]
+
+
 def _digest(network: Cell) -> bytes:
     """Of all weights."""
     digest = hashlib.blake2b(digest_size=16)
-    for parameter in network.get_parameters():
+    for parameter in _common(network):
         digest.update(f"{parameter.dtype} {parameter.shape}".encode())
         digest.update(parameter.asnumpy().tobytes())
     return digest.digest()

@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from mycelia.engine import _C
 from mycelia.engine.base import errors, log
 from mycelia.engine.communication import Communicator
+from mycelia.engine.communication.share import Share
 from mycelia.engine.ops.random import generator
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.io.checkpoint import load_checkpoint, save_in_background, wait_for_saves
 from mycelia.io.into_net import load_param_into_net
 from mycelia.nn.cell import Cell
@@ -58,7 +61,8 @@ class States:
         """
         self.finish()
         path = self._path(_State(done, self.size), self.rank)
-        told = {**facts, "done": done, "random": _random_places()}
+        shares = {p.name: list(p.share.shape) for p in network.get_parameters() if p.share is not None}
+        told = {**facts, "done": done, "random": _random_places(), "shares": shares}
         text = json.dumps(told, default=float)  # numbers of NumPy
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +113,7 @@ class States:
         wait_for_saves()  # of a training before in this process, which was left
         common = self._agreed()
         for state in common:
-            found, why = self._read(state)
+            found, why = self._read(state, network)
             problems = [(self.rank, why)]
             if self._together is not None:
                 problems = self._together.all_gather_object(problems[0])
@@ -140,12 +144,21 @@ class States:
             mine = set.intersection(*map(set, self._together.all_gather_object(mine)))
         return sorted(mine, key=lambda s: (s.done, s.size == self.size, s.size), reverse=True)
 
-    def _read(self, state: _State) -> tuple[tuple[dict, dict] | None, str]:
-        """Facts and values; or why there are none."""
+    def _read(self, state: _State, network: Cell) -> tuple[tuple[dict, dict] | None, str]:
+        """Facts and values, for `network`; or why there are none."""
         path = self._path(state, self.rank % state.size)
         try:
             values = load_checkpoint(str(path), crc_check=True)
-            return (json.loads(values.pop(_FACTS)), values), ""
+            facts = json.loads(values.pop(_FACTS))
+            parts = {p.name for p in network.get_parameters() if p.share and p.share.size == state.size}
+            whole = {name: shape for name, shape in facts["shares"].items() if name not in parts}
+            if whole:  # all processes have a part of what is needed
+                paths = [self._path(state, rank) for rank in range(state.size)]
+                files = [load_checkpoint(str(path), specify_prefix=list(whole), crc_check=True)
+                         for path in paths]  # fmt: skip
+                for name, shape in whole.items():
+                    values[name] = _joined(tuple(shape), [file[name] for file in files])
+            return (facts, values), ""
         except (OSError, ValueError, KeyError, TypeError) as cause:
             return None, f"{path}: {cause}"
 
@@ -177,6 +190,13 @@ class States:
             return []
         found = [(path, _FOLDER.fullmatch(path.name)) for path in self.folder.iterdir()]
         return [(path, int(match[1])) for path, match in found if match]
+
+
+def _joined(shape: tuple[int, ...], parts: list[Parameter]) -> Parameter:
+    """What all processes have parts of."""
+    bits = Share(0, len(parts), shape).join([part._bits() for part in parts])
+    whole = _C.from_array(np.ascontiguousarray(bits), parts[0].dtype, False)
+    return Parameter(whole, parts[0].name, parts[0].requires_grad)
 
 
 def _files(folder: Path) -> list[tuple[Path, int, int]]:

@@ -81,9 +81,7 @@ _MISSING = {
     **dict.fromkeys(("auto_parallel_search_mode", "search_mode", "sharding_propagation",
                      "strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config",
                      "group_ckpt_save_file"), "there are no strategies: nothing is cut into parts"),
-    **dict.fromkeys(("enable_parallel_optimizer", "parallel_optimizer_config", "optimizer_weight_shard_size",
-                     "optimizer_weight_shard_aggregated_save"),
-                    "optimizers keep whole Parameters: there is nobody to share them with"),
+    "optimizer_weight_shard_aggregated_save": "integrated_save of checkpoints says whether parts are joined",
     **dict.fromkeys(("pipeline_stages", "pipeline_result_broadcast", "pipeline_config", "pipeline_segments",
                      "pipeline_interleave", "pipeline_scheduler", "auto_pipeline"),
                     "networks are not cut into stages"),
@@ -201,11 +199,33 @@ def set_auto_parallel_context(**kwargs) -> None:
             what="dataset_strategy",
         )
     _check_fusion(kwargs)
+    _check_parallel_optimizer(kwargs)
     _auto.set(kwargs)
     for what in ("allgather", "reducescatter"):
         asked = kwargs.get("comm_fusion", {}).get(what, _FUSION)
         if asked != _FUSION:
             ignored.tell("set_auto_parallel_context", f"comm_fusion[{what!r}]", asked, "only sums are joined")
+
+
+def _check_parallel_optimizer(given: dict[str, Any]) -> None:
+    """Errors: TypeError, ValueError for a `parallel_optimizer_config` that says nothing."""
+    owner, config = "set_auto_parallel_context", given.get("parallel_optimizer_config")
+    if not isinstance(config, dict):
+        return
+    known = ("gradient_accumulation_shard", "parallel_optimizer_threshold", "optimizer_level")
+    levels = ("level1", "level2", "level3")
+    for name, value in config.items():
+        where = f"parallel_optimizer_config[{name!r}]"
+        if name not in known:
+            raise errors.one_of(name, known, subject=owner, what="parallel_optimizer_config")
+        if name == known[0] and not isinstance(value, bool):
+            raise errors.type_error(owner, f"{where} must be bool, but got {value!r}")
+        if name == known[1] and type(value) is not int:
+            raise errors.type_error(owner, f"{where} must be int, but got {value!r}")
+        if name == known[1] and value < 0:
+            raise errors.value_error(owner, f"{where} must be a number of KB from 0 on, but got {value}")
+        if name == known[2] and value not in levels:
+            raise errors.one_of(value, levels, subject=owner, what=where)
 
 
 def _check_fusion(given: dict[str, Any]) -> None:

@@ -48,6 +48,34 @@ def degree(subject: str) -> int:
     return 1
 
 
+def least_shared_bytes(subject: str) -> int | None:
+    """How large a Parameter must be, in bytes, for its optimizer's states to be divided among the processes;
+    None: they are whole everywhere.
+
+    Errors: NotImplementedError for settings that would divide more, or otherwise.
+    """
+    get = parallel_settings.get_auto_parallel_context
+    if not get("enable_parallel_optimizer") or degree(subject) == 1:
+        return None
+    config = get("parallel_optimizer_config")
+    asked = get("optimizer_weight_shard_size")
+    here = world.current()
+    joined = 1 if here is None else here.communicator.size
+    missing = ""
+    if config.get("optimizer_level", "level1") != "level1":
+        missing = f"optimizer_level={config['optimizer_level']!r} would divide gradients and weights, too"
+    elif config.get("gradient_accumulation_shard", False):
+        missing = "gradient_accumulation_shard would divide gradients, too"
+    elif asked not in (-1, joined):
+        missing = f"optimizer_weight_shard_size={asked} would divide among some of {joined} processes"
+    if missing:
+        raise errors.error(
+            errors.NotSupportedError, subject, f"enable_parallel_optimizer: {missing}",
+            hint="states of optimizers are divided among all processes: optimizer_level='level1'",
+        )  # fmt: skip
+    return int(config.get("parallel_optimizer_threshold", 64)) << 10
+
+
 def mean() -> bool:
     """Whether gradients of the processes are averaged, and not added."""
     return bool(parallel_settings.get_auto_parallel_context("gradients_mean"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ops.late import ops
 from mycelia.engine.tensors import text as tensor_text
 from mycelia.engine.tensors.construct import _copy, _filled
+
+if TYPE_CHECKING:
+    from mycelia.engine.communication.share import Share
 
 Tensor = _C.Tensor
 Tensor.__name__ = "Tensor"  # Python's own errors call it so, without the module
@@ -77,7 +81,8 @@ class Parameter(Tensor):
     Errors: TypeError for another `default_input`, ValueError for a bool or a name that is no text.
     """
 
-    # What MindSpore's parallel modes and caches of embeddings ask for; nothing here divides a Parameter.
+    share: Share | None = None  # of which it is a part, if it is one: a state of an optimizer that is divided
+    # What MindSpore's parallel modes and caches of embeddings ask for.
     layerwise_parallel = sliced = unique = cache_enable = parallel_optimizer_comm_recompute = False
     parallel_optimizer, comm_fusion, key, cache_shape = True, 1, -1, ()
 
@@ -85,8 +90,6 @@ class Parameter(Tensor):
         return super().__new__(cls)
 
     @ignored.arguments(
-        layerwise_parallel="no other process takes part",
-        parallel_optimizer="optimizers keep whole Parameters",
         storage_format="elements lie in order of their indices",
         device="the device target says where it lies",
     )

@@ -34,6 +34,8 @@ class Adam(_Moments):
     `use_nesterov` looks ahead.
     """
 
+    elementwise = True
+
     def __init__(
         self,
         params,
@@ -92,6 +94,8 @@ class Adam(_Moments):
 class AdamWeightDecay(_Moments):
     """Adam without bias correction, with decay apart from the gradient (Loshchilov and Hutter 2019)."""
 
+    elementwise = True
+
     def __init__(self, params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0, ("adam_m", "adam_v"))
         self._init_moments()
@@ -116,6 +120,8 @@ class AdamWeightDecay(_Moments):
 
 class AdaMax(_Moments):
     """Adam in the infinity norm (Kingma and Ba 2015, section 7)."""
+
+    elementwise = True
 
     def __init__(
         self, params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0

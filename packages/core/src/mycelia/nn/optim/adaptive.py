@@ -16,6 +16,8 @@ class RMSProp(Optimizer):
     `centered` uses the variance.
     """
 
+    elementwise = True
+
     def __init__(
         self,
         params,
@@ -64,6 +66,8 @@ class RMSProp(Optimizer):
 class Adagrad(Optimizer):
     """Scaling by the root of all past squares (Duchi et al. 2011)."""
 
+    elementwise = True
+
     def __init__(
         self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0
     ):
@@ -81,6 +85,8 @@ class Adagrad(Optimizer):
 
 class ProximalAdagrad(Optimizer):
     """Adagrad with l1 and l2 regularization by proximal steps (Duchi and Singer 2009)."""
+
+    elementwise = True
 
     def __init__(
         self,
@@ -108,6 +114,8 @@ class ProximalAdagrad(Optimizer):
 class Adadelta(Optimizer):
     """Step sizes from running means of squared gradients and squared steps (Zeiler 2012)."""
 
+    elementwise = True
+
     def __init__(self, params, learning_rate=1.0, rho=0.9, epsilon=1e-6, loss_scale=1.0, weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_number("Adadelta", rho=rho, high=1.0 + 1e-12)
@@ -130,6 +138,8 @@ class Adadelta(Optimizer):
 
 class FTRL(Optimizer):
     """Follow the regularized leader (McMahan et al. 2013)."""
+
+    elementwise = True
 
     _spares_norms = False
 
@@ -172,6 +182,8 @@ class FTRL(Optimizer):
 class Rprop(Optimizer):
     """Step sizes from the signs of successive gradients (Riedmiller and Braun 1993)."""
 
+    elementwise = True
+
     _one_result = True
 
     def __init__(self, params, learning_rate=0.1, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), weight_decay=0.0):
@@ -197,6 +209,8 @@ class LARS(Optimizer):
 
     `lars_filter(parameter)`: which parameters are scaled; the others are updated plainly.
     """
+
+    elementwise = True  # what is not goes to the optimizer as whole gradients
 
     def __init__(
         self,

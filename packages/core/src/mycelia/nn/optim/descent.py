@@ -13,6 +13,8 @@ from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_floats, che
 class Momentum(Optimizer):
     """``v = momentum * v + g; p -= lr * v``, with `use_nesterov` ``p -= lr * (g + momentum * v)``."""
 
+    elementwise = True
+
     def __init__(self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_flags("Momentum", use_nesterov=use_nesterov)
@@ -35,6 +37,8 @@ class Momentum(Optimizer):
 
 class SGD(Optimizer):
     """Gradient descent with optional momentum, dampening and Nesterov's step."""
+
+    elementwise = True
 
     def __init__(
         self,
@@ -75,6 +79,8 @@ class SGD(Optimizer):
 
 class ASGD(Optimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky 1992); the means are in `ax`."""
+
+    elementwise = True
 
     _one_result = True
 

@@ -13,6 +13,7 @@ from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
+from mycelia.nn.optim import sharing
 from mycelia.nn.optim.handles import Handles
 
 
@@ -38,7 +39,8 @@ class Optimizer(Handles, Cell):
     "grad_centralization", "order_params"}``. `weight_decay`: a number or a Cell of the step; without groups
     it spares parameters named beta and gamma. `loss_scale`: gradients are divided by it.
 
-    A subclass defines ``update(index, parameter, gradient, learning_rate)``.
+    A subclass defines ``update(index, parameter, gradient, learning_rate)``, and says ``elementwise = True``
+    if that treats each element alone: then `enable_parallel_optimizer` may divide its states.
     Errors: TypeError and ValueError name the argument.
     """
 
@@ -72,13 +74,37 @@ class Optimizer(Handles, Cell):
             spared = [self._spares_norms and ("beta" in p.name or "gamma" in p.name) for p in self.parameters]
             self._decays = [0.0 if s else decay for s in spared]
             self._centralize = [False] * len(parameters)
+        self._share(mode.least_shared_bytes(owner))
         self.dynamic_weight_decay = any(isinstance(d, Cell) for d in self._decays)
         self.exec_weight_decay = any(isinstance(d, Cell) or d > 0 for d in self._decays)
 
+    elementwise = False  # whether a step treats each element alone
+    shares: sharing.Shares | None = None  # the parts of states that this process keeps; None: all of all
     _spares_norms = True  # parameters of normalizations do not decay, unless groups say so
     _one_result = False  # a step returns True instead of one True a Parameter
 
     # ---- construction --------------------------------------------------------------------------------------
+
+    def _share(self, least_bytes: int | None) -> None:
+        """Divide the states of Parameters of at least `least_bytes` among the processes; None: none.
+
+        Errors: NotImplementedError if a step needs whole Parameters.
+        """
+        if least_bytes is None:
+            return
+        if not sharing.is_elementwise(type(self), Optimizer):
+            raise errors.error(
+                errors.NotSupportedError, type(self).__name__,
+                "enable_parallel_optimizer divides states of optimizers that treat each element alone, which "
+                "this one does not say of itself",
+                hint="a class whose steps do that says so by elementwise = True",
+            )  # fmt: skip
+        if type(self).construct is not Optimizer.construct:
+            return  # it has no states of its own, as LARS
+        shares = sharing.planned(self.parameters, least_bytes)
+        # The mean of a gradient needs all of it.
+        whole = [c and _is_centered(p) for c, p in zip(self._centralize, self.parameters)]
+        self.shares = tuple(None if w else share for w, share in zip(whole, shares))
 
     def _list_of(self, parameters) -> list:
         owner = type(self).__name__
@@ -275,7 +301,7 @@ class Optimizer(Handles, Cell):
             return gradients
         return tuple(
             g if isinstance(d, float) and d == 0 else g + p * d
-            for g, p, d in zip(gradients, self.parameters, self.get_weight_decay())
+            for g, p, d in zip(gradients, self._updated, self.get_weight_decay())
         )
 
     def gradients_centralization(self, gradients):
@@ -301,6 +327,11 @@ class Optimizer(Handles, Cell):
         """The gradients themselves: parameters are not stored flat."""
         return gradients
 
+    @property
+    def _updated(self) -> tuple:
+        """What this step updates: Parameters, or the own parts of them."""
+        return self.__dict__.get("_own_parts", self.parameters)
+
     def prepare(self, gradients) -> tuple:
         """Check the gradients and apply decay, centralization and loss scale."""
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
@@ -315,14 +346,25 @@ class Optimizer(Handles, Cell):
         """What happens once a step before the parameters are updated."""
 
     def construct(self, gradients):
+        if self.shares is not None:
+            gradients = sharing.parts(self.shares, gradients)
+            self.__dict__["_own_parts"] = sharing.parts(self.shares, self.parameters)
+        try:
+            return self._take_step(gradients)
+        finally:
+            self.__dict__.pop("_own_parts", None)
+
+    def _take_step(self, gradients):
         gradients = self.prepare(gradients)
         rates = self.get_lr()
         assign_add(self.global_step, 1)
         self.begin_step()
         if not self.is_group_lr:
             rates = (rates,) * len(gradients)
-        for i, (parameter, gradient, rate) in enumerate(zip(self.parameters, gradients, rates)):
+        for i, (parameter, gradient, rate) in enumerate(zip(self._updated, gradients, rates)):
             self.update(i, parameter, gradient, rate)
+        if self.shares is not None:
+            sharing.give(self.shares, self.parameters, self._updated)
         return True if self._one_result else (True,) * len(gradients)
 
     def update(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor) -> None:
@@ -334,8 +376,32 @@ class Optimizer(Handles, Cell):
         )
 
     def state_of(self, prefix: str, init="zeros") -> ParameterTuple:
-        """One state Parameter per optimized parameter, named `prefix.<name>`."""
-        return self.parameters.clone(prefix=prefix, init=init)
+        """One state Parameter per optimized parameter, named `prefix.<name>`: of its shape, or [length] of
+        the own part where states are divided.
+        """
+        if self.shares is None:
+            states = self.parameters.clone(prefix=prefix, init=init)
+        else:
+            divided = ParameterTuple(sharing.divided(s, p) for s, p in zip(self.shares, self.parameters))
+            states = divided.clone(prefix=prefix, init=init)
+            for state, share in zip(states, self.shares):
+                state.share = share
+        self.__dict__.setdefault("_states", []).append(states)
+        return states
+
+    def share_states(self) -> None:
+        """Divide the states among the processes as the settings of `enable_parallel_optimizer` say now.
+
+        Errors: NotImplementedError if a step needs whole Parameters, or for settings that divide otherwise.
+        """
+        if self.shares is not None:
+            return
+        self._share(mode.least_shared_bytes(type(self).__name__))
+        for states in self.__dict__.get("_states", ()) if self.shares is not None else ():
+            for state, share in zip(states, self.shares):
+                if share is not None:
+                    state.set_data(sharing.part(share, state))
+                    state.share = share
 
 
 def _is_centered(gradient) -> bool:

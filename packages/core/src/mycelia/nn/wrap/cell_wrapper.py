@@ -180,9 +180,21 @@ class TrainOneStepCell(Cell):
         first = loss[0] if isinstance(loss, (tuple, list)) else loss
         return (first * self.sens if self.sense_flag else first), loss
 
+    @property
+    def _scatters(self) -> bool:
+        """Whether the optimizer needs but its parts of the sums."""
+        shares = getattr(self.optimizer, "shares", None)
+        return shares is not None and isinstance(self.grad_reducer, DistributedGradReducer)
+
+    def _reduced(self, grads, whole: bool = False):
+        """Gradients of all processes; parts of them where more is not needed."""
+        if self._scatters and not whole:
+            return self.grad_reducer.scattered(grads, self.optimizer.shares)
+        return self.grad_reducer(grads)
+
     def construct(self, *inputs):
         (_, loss), grads = self._forward_backward(*inputs)
-        grads = self.grad_reducer(grads)
+        grads = self._reduced(grads, self.return_grad)
         self.optimizer(grads)
         if self.return_grad:
             return loss, {w.name: g for w, g in zip(self.weights, grads)}

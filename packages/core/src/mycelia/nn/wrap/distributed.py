@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mycelia import ops
 from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.base import errors, ignored
@@ -9,6 +11,7 @@ from mycelia.engine.communication import mode, world
 from mycelia.engine.communication.world import WORLDS
 from mycelia.engine.ops.communication.collectives import all_reduce
 from mycelia.nn.cell import Cell
+from mycelia.nn.optim import sharing
 from mycelia.nn.optim.optimizer import Optimizer
 
 
@@ -50,24 +53,45 @@ class DistributedGradReducer(Cell):
         given = list(grads) if many else [grads]
         if self.reduces:
             for part in self._parts(given):
-                flat = ops.cat([given[i].reshape(-1) for i in part]) if len(part) > 1 else given[part[0]]
-                total = all_reduce(flat, "sum", self.group)
-                sums = ops.split(total, [given[i].size for i in part]) if len(part) > 1 else [total]
-                for i, one in zip(part, sums):
-                    given[i] = one.reshape(given[i].shape)
+                self._add(given, part)
         if self.mean and self.degree > 1:
             given = [g / float(self.degree) for g in given]
         elif not self.reduces:
             return grads
         return tuple(given) if many else given[0]
 
-    def _parts(self, gradients: list) -> list[list[int]]:
-        """Places of gradients that go together: of one number and dtype, in their order, up to
-        `most_bytes`.
+    def scattered(self, grads, shares: sharing.Shares) -> tuple:
+        """As when it is called, but of gradients with a share each process gets its own part only."""
+        if not self.reduces:
+            return tuple(self(grads))
+        alone = [share is None or own for share, own in zip(shares, self.own)]
+        found = sharing.scattered(
+            tuple(None if a else share for a, share in zip(alone, shares)), tuple(grads), self.group
+        )
+        places = [i for i, a in enumerate(alone) if a]
+        for part in self._parts(grads, places):
+            self._add(found, part)
+        if self.mean and self.degree > 1:
+            found = [g / float(self.degree) for g in found]
+        return tuple(found)
+
+    def _add(self, gradients: list, part: list[int]) -> None:
+        """Puts the sums over all processes into the places of `part`, by one collective."""
+        shapes = [gradients[i].shape for i in part]
+        flat = ops.cat([gradients[i].reshape(-1) for i in part]) if len(part) > 1 else gradients[part[0]]
+        total = all_reduce(flat, "sum", self.group)
+        sums = ops.split(total, [gradients[i].size for i in part]) if len(part) > 1 else [total]
+        for i, one, shape in zip(part, sums, shapes):
+            gradients[i] = one.reshape(shape)
+
+    def _parts(self, gradients, places: Iterable[int] | None = None) -> list[list[int]]:
+        """Places of gradients, of those given or of all, that go together: of one number and dtype, in their
+        order, up to `most_bytes`.
         """
         parts: list[list[int]] = []
         open_parts: dict[tuple, tuple[list[int], int]] = {}
-        for i, gradient in enumerate(gradients):
+        for i in range(len(gradients)) if places is None else places:
+            gradient = gradients[i]
             if i < len(self.own) and self.own[i]:
                 continue
             number = self.numbers[i] if i < len(self.numbers) else 1

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.communication.collectives import all_reduce
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.nn.cell import Cell
@@ -139,8 +140,10 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     def construct(self, *inputs):
         (_, loss), grads = self._forward_backward(*inputs)
         grads = tuple(g / self.scale_sense.astype(g.dtype) for g in grads)
-        grads = self.grad_reducer(grads)
+        grads = self._reduced(grads)
         found = self.get_overflow_status(None, grads)
+        if self._scatters:  # each process has seen its parts only
+            found = all_reduce(found.astype(dtypes.int32), "max") > 0
         overflow = self.process_loss_scale(found)
         if not overflow:
             self.optimizer(grads)

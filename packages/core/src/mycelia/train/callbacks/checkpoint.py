@@ -51,7 +51,6 @@ class CheckpointConfig:
     """
 
     @ignored.arguments(
-        integrated_save="this process has whole Parameters and writes them",
         remove_redundancy="no other process takes part",
         kwargs="CheckpointConfig has no such option",
     )

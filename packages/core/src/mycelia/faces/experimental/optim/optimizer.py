@@ -44,7 +44,11 @@ class Optimizer(Cell):
 
     def __init__(self, params, defaults: dict):
         super().__init__(auto_prefix=False)
-        mode.degree(type(self).__name__)  # asks whether the settings can be followed
+        if mode.least_shared_bytes(type(self).__name__) is not None:
+            raise errors.error(
+                errors.NotSupportedError, type(self).__name__,
+                "enable_parallel_optimizer divides states of the optimizers of nn only",
+            )  # fmt: skip
         if params is None:
             raise errors.value_error("Optimizer", "params must not be None")
         if not isinstance(params, Iterable):
