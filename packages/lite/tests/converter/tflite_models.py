@@ -10,7 +10,7 @@ from mycelia_lite.format import Table, encode
 
 KINDS = {
     "float32": "FLOAT32", "float16": "FLOAT16", "int32": "INT32", "uint8": "UINT8", "int64": "INT64",
-    "bool": "BOOL", "int16": "INT16", "int8": "INT8",
+    "bool": "BOOL", "int16": "INT16", "int8": "INT8", "uint32": "UINT32", "uint64": "UINT64",
 }  # fmt: skip
 
 

@@ -59,6 +59,11 @@ struct RescaleAttributes {
   int64_t up;  // where halves go: up, or away from zero
   int64_t zero, low, high;
 };
+struct RescaleColumnsAttributes {
+  int64_t grows;  // whether a column has a left shift
+  int64_t together;  // elements that are rounded at once; those behind the last of them away from zero. 0: each by its column
+  int64_t zero, low, high;
+};
 struct PairAttributes {
   int64_t first;  // as in LookupAttributes
   int64_t how;  // 0 the sum of what the tables have, 1 the difference, 2 the product

@@ -76,13 +76,24 @@ def _lookup(w: Writer, node: Node) -> None:
     w.emit(node.outputs[0], custom("lookup"), [w.first(v) for v in node.inputs])
 
 
-@rule("pair", "rescale")
+@rule("pair", "rescale", "rescale_columns")
 def _rescale(w: Writer, node: Node) -> None:
     attrs = {name: int(value) for name, value in node.attrs.items() if name not in ("how", "to", "whole")}
     attrs["dtype"] = int(DataType.of(np.dtype(node.attrs["to"])))
     if "how" in node.attrs:
         attrs["how"] = list(HOW).index(node.attrs["how"])
     w.emit(node.outputs[0], custom(node.op.name, **attrs), [w.first(v) for v in node.inputs])
+
+
+@rule("integer_products")
+def _integer_products(w: Writer, node: Node) -> None:
+    data, weight, zero, bias = node.inputs
+    zeros = (
+        w.constant(np.zeros(weight.type.shape[0], np.int32)) if zero is None and bias is not None else None
+    )
+    inputs = [w.first(data), w.first(weight), zeros if zero is None else w.first(zero)]
+    inputs = [i for i in inputs if i is not None] + ([] if bias is None else [w.first(bias)])
+    w.emit(node.outputs[0], custom("integer_products", **node.attrs), inputs)
 
 
 @rule("tensor_scatter", "scatter_elements")

@@ -22,6 +22,7 @@ from mycelia_lite.converter.importers.nodes import Nodes, captured, entry_of, re
 from mycelia_lite.converter.importers.tflite import (
     activations,
     arrays,
+    bit_generator,
     blocks,
     chance,
     detection,
@@ -46,8 +47,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, blocks, chance, detection, elementwise, graphs, indices, products, quantized,
-    recurrent, reductions, resize, selection, shapes, spectra, stablehlo, volumes, windows,
+    activations, arrays, bit_generator, blocks, chance, detection, elementwise, graphs, indices, products,
+    quantized, recurrent, reductions, resize, selection, shapes, spectra, stablehlo, volumes, windows,
 )  # fmt: skip
 _DEEPEST = 50  # graphs within graphs
 

@@ -56,6 +56,10 @@ class Call(NodeCall):
         self.options, self.custom = options, custom
         self.inputs, self.outputs = inputs, outputs
         self.multiplier: Any = None  # of a product of integers: one of its steps in steps of the result
+        self.sums = False  # whether the result of a product is its sums (`integer_products`)
+        self.exact: Any = (
+            None  # the product of integers of 8 bits, with the places of windows, instead of numbers
+        )
         self.intermediates: Sequence[TensorInfo] = ()  # what is between steps of a cell
         self.around: Any = None  # of a node that runs graphs or has variables: graphs.Surroundings
         self.halves = False  # whether it widens weights of 16 bits

@@ -163,7 +163,7 @@ def _broadcasts(part: Sequence[Any], whole: Sequence[Any]) -> bool:
 _OPS = {"add": ops.add, "sub": ops.sub, "mul": ops.mul}
 
 
-def _limits(call: Call, table: str, y: Scale) -> tuple[int | None, int | None]:
+def limits(call: Call, table: str, y: Scale) -> tuple[int | None, int | None]:
     """Those of the activation that is part of the operator."""
     kind = call.name_of(table, "fused_activation_function")
     if kind not in _BOUNDS:
@@ -177,12 +177,12 @@ def _sum(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale, table:
     largest = 2 * max(float(a.step), float(b.step))
     tables = [Factor.of(float(s.step) / largest).times(s.all << 20) for s in (a, b)]
     factor = Factor.of(largest / float(_F(2**20) * y.step))
-    return _paired(inputs, tables, how, factor, y, *_limits(call, table, y))
+    return _paired(inputs, tables, how, factor, y, *limits(call, table, y))
 
 
 def _product(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale) -> Any:
     factor = Factor.of(_F(_F(a.step * b.step) / y.step))
-    return _paired(inputs, [a.all, b.all], "mul", factor, y, *_limits(call, "MulOptions", y))
+    return _paired(inputs, [a.all, b.all], "mul", factor, y, *limits(call, "MulOptions", y))
 
 
 def _squared_difference(call: Call, inputs: Sequence[Any], a: Scale, b: Scale, y: Scale) -> Any:

@@ -29,7 +29,7 @@ def _fully_connected(call, x, weight, bias=None):
         rest = shape[1:]
         rows = shape[0] if rest and all(type(n) is int for n in rest) and math.prod(rest) == inputs else -1
         x = ops.reshape(x, (rows, inputs))
-    return finished(call, table, ops.dense(x, weight, bias))
+    return finished(call, table, (call.exact or ops.dense)(x, weight, bias))
 
 
 @operator("BATCH_MATMUL")
@@ -43,4 +43,4 @@ def _batch_matmul(call, a, b):
         y = ops.dense(a, b if turned else ops.transpose(b, (1, 0)))
     else:
         y = ops.matmul(a, ops.swapaxes(b, -1, -2) if turned else b)
-    return y if call.multiplier is None else finished(call, table, y)
+    return y if call.multiplier is None and not call.sums else finished(call, table, y)

@@ -16,12 +16,11 @@ import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx.calls import along, cast, known, scalar, shape_of
-from mycelia_lite.converter.importers.tflite import integer_rules
+from mycelia_lite.converter.importers.tflite import integer_products, integer_rules
 from mycelia_lite.converter.importers.tflite.calls import Call, Operator, activated, operator
 from mycelia_lite.converter.importers.tflite.file import Quantization, TensorInfo
 
 _INTEGERS = ("INT4", "INT8", "UINT8", "INT16")
-_PRODUCTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL")
 
 
 def is_quantized(info: TensorInfo | None) -> bool:
@@ -42,10 +41,8 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
         return made
     if entry.raw or (call.kind in _MOVES and _one_scale(tensors)):
         return entry.function(call, *inputs)
-    if call.kind in _PRODUCTS:
-        data, weight = (2, 1) if call.kind == "TRANSPOSE_CONV" else (0, 1)
-        if is_quantized(call.inputs[data]):
-            return _product(call, entry, list(inputs), data, weight)
+    if (kind := integer_products.KINDS.get(call.kind)) and is_quantized(call.inputs[kind.data]):
+        return _product(call, entry, list(inputs), kind.data, kind.weight)
     results = entry.function(call, *numbers(call, inputs))
     results = results if isinstance(results, (tuple, list)) else (results,)
     return tuple(quantized(call, r, o) if is_quantized(o) else r for r, o in zip(results, call.outputs))
@@ -121,6 +118,8 @@ def _product(call: Call, entry: Operator, inputs: list[Any], data: int, weight: 
     axis = 3 if call.kind == "DEPTHWISE_CONV_2D" else 0
     if not of_weight.is_one and of_weight.axis != axis:
         raise call.fail(f"scales along axis {of_weight.axis} of the weights")
+    if out.kind in ("INT8", "UINT8") and call.inputs[data].kind == out.kind:
+        return integer_products.run(call, entry, inputs)
     for place, how in ((data, of_data), (weight, of_weight)):
         wide = cast(inputs[place], ms.float32)
         inputs[place] = ops.sub(wide, _spread(how.zero, how, wide)) if how.zero.any() else wide
@@ -134,6 +133,8 @@ def _product(call: Call, entry: Operator, inputs: list[Any], data: int, weight: 
 
 def finished(call: Call, table: str, y: Any) -> Any:
     """The result of a product with the channels last: activated, and of integers scaled and rounded."""
+    if call.sums:
+        return y
     if call.multiplier is None:
         return activated(call, table, y)
     kind = "NONE" if table == "BatchMatMulOptions" else call.name_of(table, "fused_activation_function")

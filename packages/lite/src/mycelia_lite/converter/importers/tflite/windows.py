@@ -59,15 +59,19 @@ def same_pads(
     return (*begin, *end)
 
 
-def _convolved(call: Call, table: str, x: Any, weight: Any, bias: Any, group: int) -> Any:
-    """`weight` [O, I / group, h, w]."""
+def _places(call: Call, table: str, x: Any, kernel: Sequence[int]) -> dict[str, Any]:
+    """Strides, dilations and pads of a convolution."""
     strides = positive(call, table, "stride_h", "stride_w")
     dilations = positive(call, table, "dilation_h_factor", "dilation_w_factor")
-    spans = [(k - 1) * d + 1 for k, d in zip(known_shape(call, weight)[2:], dilations)]
-    pads = _pads(call, table, x, spans, strides)
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     call.get(table, "quantized_bias_type") if table == "Conv2DOptions" else None
-    y = _conv_op(to_first(x), weight, bias, stride=strides, pad=pads, dilation=dilations, group=group)
-    return finished(call, table, to_last(y))
+    return dict(stride=strides, pad=_pads(call, table, x, spans, strides), dilation=dilations)
+
+
+def _convolved(call: Call, table: str, x: Any, weight: Any, bias: Any, group: int) -> Any:
+    """`weight` [O, I / group, h, w]."""
+    places = _places(call, table, x, known_shape(call, weight)[2:])
+    return finished(call, table, to_last(_conv_op(to_first(x), weight, bias, group=group, **places)))
 
 
 @operator("CONV_2D")
@@ -77,6 +81,10 @@ def _conv(call, x, weight, bias=None):
     channels, per_group = shape_of(x)[3], shape_of(weight)[3]
     if not is_number(channels) or not per_group or channels % per_group:
         raise call.fail(f"weights for {per_group} channels, but the images have {channels}")
+    if call.exact is not None:
+        return call.exact(
+            x, weight, bias, **_places(call, "Conv2DOptions", x, known_shape(call, weight)[1:3])
+        )
     turned = ops.transpose(weight, (0, 3, 1, 2))
     return _convolved(call, "Conv2DOptions", x, turned, bias, channels // per_group)
 
