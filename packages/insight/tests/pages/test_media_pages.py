@@ -16,6 +16,7 @@ from selenium.webdriver.support.ui import Select
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "runs"), str(TESTS / "service"), str(TESTS / "pages")]
+from charts import pointed, series  # noqa: E402
 from event_files import TENSORBOARD, field, path_of  # noqa: E402
 from test_media import WAVE, recorded, told  # noqa: E402
 from test_pages import by, new_run, until  # noqa: E402
@@ -239,7 +240,7 @@ def test_images_that_claim_too_much_say_so(chromium, service, gallery, against):
 def drawn(driver, chart) -> int:
     """How many pixels of a chart's canvas are of the green that marks values."""
     return driver.execute_script(
-        "const c = arguments[0].querySelector('canvas');"
+        "const c = arguments[0].querySelector('canvas'); if (!c) return 0;"
         "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
         "let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i + 1] > d[i] + 20 && d[i + 3] > 20;"
         "return n;",
@@ -256,8 +257,17 @@ def test_distributions_in_every_view(page):
     for view in ("front", "heat", "bands", "top"):
         by(driver, f"view-{view}")[0].click()
         until(driver, lambda view=view: chart.get_attribute("data-view") == view)
-        seen.add(until(driver, lambda: drawn(driver, chart)))
+        seen.add(until(driver, lambda: {drawn(driver, chart)} - seen - {0}).pop())
     assert len(seen) == 4 and min(seen) > 2000
+    # Under the pointer is the step whose ridge is nearest, and it is marked.
+    host = chart.find_element(By.CSS_SELECTOR, "[role=img]")
+    kinds = "return arguments[0].chart.getZr().storage.getDisplayList().filter(one => one.type === 'polygon')"
+    edges = lambda: driver.execute_script(kinds + ".map(one => one.style.stroke)", host)
+    assert len(edges()) == 6 and len(series(driver, host)[0]["data"]) == 6 and len(set(edges())) == 1
+    size = host.size
+    pointed(driver, host, [14 + (size["width"] - 88) * 0.4, size["height"] - 30]).perform()
+    until(driver, lambda: "Step 15 · Value" in chart.text and "Count" in chart.text)
+    until(driver, lambda: len(set(edges())) == 2 and edges()[-1] not in edges()[:-1])
     by(driver, "view-heat")[0].click()
     by(driver, "xaxis-relative")[0].click()
     assert "view=heat" in driver.current_url and "axis=relative" in driver.current_url

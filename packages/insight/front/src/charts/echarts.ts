@@ -9,7 +9,7 @@ use([BarChart, CustomChart, LineChart, ParallelChart, ScatterChart, GridComponen
 
 function themeOf(inks: Inks): object {
   const axis = {
-    axisLine: { lineStyle: { color: inks.quiet } },
+    axisLine: { onZero: false, lineStyle: { color: inks.quiet } },
     axisTick: { lineStyle: { color: inks.quiet } },
     axisLabel: { color: inks.quiet, fontSize: 11 },
     splitLine: { lineStyle: { color: inks.line } },

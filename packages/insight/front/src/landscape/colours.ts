@@ -19,4 +19,4 @@ export function colourOf(palette: Palette, height: number): Colour {
   return a.map((value, i) => Math.round(value + (b[i]! - value) * (at - first))) as Colour;
 }
 
-export const css = ([r, g, b]: Colour) => `rgb(${r} ${g} ${b})`;
+export const css = ([r, g, b]: Colour) => `rgb(${r}, ${g}, ${b})`;

@@ -61,7 +61,7 @@ export const shownAt = (axis: Axis, kept: number) => (axis.kind === "number" ? k
 // What ECharts is told of an axis, with about so many ticks and labels of at most so many letters.
 export function axisPart(axis: Axis, ticks: number, letters: number): { type: "value" | "log" } & Record<string, unknown> {
   const [min, max] = axis.span;
-  const whole = { min, max, splitNumber: ticks, axisLine: { onZero: false } };
+  const whole = { min, max, splitNumber: ticks };
   const at = (customValues: number[], text: (value: number) => string) => ({ axisTick: { customValues }, axisLabel: { customValues, hideOverlap: true, formatter: (value: number) => briefly(text(value), letters) } });
   if (axis.kind === "number") {
     const only = axis.value(0.5); // in the middle of what it has around it
