@@ -301,7 +301,7 @@ class Optimizer(Handles, Cell):
             return gradients
         return tuple(
             g if isinstance(d, float) and d == 0 else g + p * d
-            for g, p, d in zip(gradients, self._updated, self.get_weight_decay())
+            for g, p, d in zip(gradients, self._own(), self.get_weight_decay())
         )
 
     def gradients_centralization(self, gradients):
@@ -327,11 +327,6 @@ class Optimizer(Handles, Cell):
         """The gradients themselves: parameters are not stored flat."""
         return gradients
 
-    @property
-    def _updated(self) -> tuple:
-        """What this step updates: Parameters, or the own parts of them."""
-        return self.__dict__.get("_own_parts", self.parameters)
-
     def prepare(self, gradients) -> tuple:
         """Check the gradients and apply decay, centralization and loss scale."""
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
@@ -348,24 +343,26 @@ class Optimizer(Handles, Cell):
     def construct(self, gradients):
         if self.shares is not None:
             gradients = sharing.parts(self.shares, gradients)
-            self.__dict__["_own_parts"] = sharing.parts(self.shares, self.parameters)
-        try:
-            return self._take_step(gradients)
-        finally:
-            self.__dict__.pop("_own_parts", None)
-
-    def _take_step(self, gradients):
         gradients = self.prepare(gradients)
         rates = self.get_lr()
         assign_add(self.global_step, 1)
         self.begin_step()
         if not self.is_group_lr:
             rates = (rates,) * len(gradients)
-        for i, (parameter, gradient, rate) in enumerate(zip(self._updated, gradients, rates)):
-            self.update(i, parameter, gradient, rate)
-        if self.shares is not None:
-            sharing.give(self.shares, self.parameters, self._updated)
+        if self.shares is None:
+            for i, (parameter, gradient, rate) in enumerate(zip(self.parameters, gradients, rates)):
+                self.update(i, parameter, gradient, rate)
+        else:
+            sharing.update(
+                self.shares, self.parameters, lambda i, own: self.update(i, own, gradients[i], rates[i])
+            )
         return True if self._one_result else (True,) * len(gradients)
+
+    def _own(self) -> Iterable:
+        """What this process updates: Parameters, or its parts of them, one after the other."""
+        if self.shares is None:
+            return self.parameters
+        return (p if s is None else sharing.part(s, p) for s, p in zip(self.shares, self.parameters))
 
     def update(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor) -> None:
         """Update one parameter in place."""

@@ -6,7 +6,7 @@ The parts of a step are tensors that live as long as it: nothing is kept but the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mycelia import ops
 from mycelia.engine.communication import mode, world
@@ -68,13 +68,23 @@ def scattered(shares: Shares, gradients: Sequence[Tensor], group: str) -> list[T
     return found
 
 
-def give(shares: Shares, parameters: Sequence[Parameter], own: Sequence[Tensor]) -> None:
-    """Overwrites Parameters by the parts of all processes."""
-    for places in _together(shares, own):
+def update(
+    shares: Shares, parameters: Sequence[Parameter], change: Callable[[int, Tensor], object]
+) -> None:
+    """Calls ``change(i, own part)``, which overwrites it, and gives all processes the parts of all; as many
+    at a time as one collective takes, so that few parts are there at once. What has no share is changed.
+    """
+    for i, share in enumerate(shares):
+        if share is None:
+            change(i, parameters[i])
+    for places in _together(shares, parameters):
+        own = []
+        for i in places:
+            own.append(part(shares[i], parameters[i]))  # type: ignore[arg-type]
+            change(i, own[-1])
         size = shares[places[0]].size  # type: ignore[union-attr]
-        joined = ops.cat([own[i] for i in places]) if len(places) > 1 else own[places[0]]
-        rows = gather_all(joined, size=size, group=world.WORLDS[0]).reshape(size, -1)
-        begin = 0
+        rows = gather_all(ops.cat(own) if len(own) > 1 else own[0], size=size, group=world.WORLDS[0])
+        rows, begin = rows.reshape(size, -1), 0
         for i in places:
             share = shares[i]
             assert share is not None
