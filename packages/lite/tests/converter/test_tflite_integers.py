@@ -24,19 +24,28 @@ from .tflite_models import answers, of_one, scaled, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_integers.npz"
 UNARY = (
-    "ABS", "ELU", "EXP", "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "QUANTIZE", "RELU", "RELU6",
+    "ABS", "ELU", "EXP", "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "NEG", "QUANTIZE", "RELU", "RELU6",
     "RELU_0_TO_1", "RELU_N1_TO_1", "SQRT", "TANH",
 )  # fmt: skip
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
-BINARY = ("ADD", "SUB", "MUL", "SQUARED_DIFFERENCE", "PRELU", *COMPARISONS)
-SIGNED = ("ABS", "ELU", "EXP", "LOG", "SQRT", "SQUARED_DIFFERENCE")  # those that LiteRT has for int8 alone
+BINARY = ("ADD", "SUB", "MUL", "DIV", "SQUARED_DIFFERENCE", "PRELU", *COMPARISONS)
+SIGNED = (
+    "ABS",
+    "ELU",
+    "EXP",
+    "LOG",
+    "NEG",
+    "REDUCE_PROD",
+    "SQRT",
+    "SQUARED_DIFFERENCE",
+)  # those that LiteRT has for int8 alone
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 SHAPE = (2, 3, 4, 5)
 
 
 CASES = [
     f"{kind}/{dtype}/{seed}"
-    for kind in (*UNARY, *BINARY, "MEAN", "RESIZE_BILINEAR")
+    for kind in (*UNARY, *BINARY, "L2_NORMALIZATION", "MEAN", "REDUCE_PROD", "RESIZE_BILINEAR")
     for dtype in (("int8",) if kind in SIGNED else ("int8", "uint8"))
     for seed in range(3)
 ]
@@ -57,14 +66,25 @@ def case(name):
     if kind in ("LOG", "SQRT"):
         x = (x[0], low)
     y = {"LOGISTIC": (1 / 256, low), "TANH": (1 / 128, low + 128)}.get(kind, y)
+    if kind == "QUANTIZE" and seed:  # halves, those behind the last full vector among them
+        everything, y = (
+            np.concatenate([everything, rng.integers(low, high + 1, 13).astype(dtype)]),
+            (2 * x[0], y[1]),
+        )
     if kind in UNARY:
         options = table("LeakyReluOptions", alpha=(0.1, 1.5, 0.3)[seed]) if kind == "LEAKY_RELU" else None
-        # 256 integers: what LiteRT rounds one by one, those behind the last full vector, are none.
-        return of_one(kind, [everything], [(dtype, (256,), scaled(*y))], options, (), [scaled(*x)]), [
-            everything
-        ]
+        outputs = [(dtype, everything.shape, scaled(*y))]
+        return of_one(kind, [everything], outputs, options, (), [scaled(*x)]), [everything]
     images = rng.integers(low, high + 1, SHAPE).astype(dtype)
-    if kind == "MEAN":
+    if kind == "L2_NORMALIZATION":
+        rows = rng.integers(low, high + 1, (40, (2, 9, 30)[seed])).astype(dtype)
+        rows[:3] = x[1]  # all zero, and one that is not
+        rows[1, 0] = x[1] + (1 if x[1] < high else -1)
+        how = scaled(1 / 128, low + 128)
+        return of_one(kind, [rows], [(dtype, rows.shape, how)], table("L2NormOptions"), (), [scaled(*x)]), [
+            rows
+        ]
+    if kind in ("MEAN", "REDUCE_PROD"):
         axes, keep = ((1, 2), (0, 3), (1, 2))[seed], seed != 1
         images = rng.integers(low, high + 1, (2, 3, 4, 21)).astype(dtype)
         kept = [1 if i in axes else n for i, n in enumerate(images.shape) if keep or i not in axes]
@@ -85,11 +105,14 @@ def case(name):
     second = (x[0] * 1.3, x[1]) if kind in COMPARISONS else scale()
     if kind == "MUL":
         y = (x[0] * second[0] * 80, y[1])
+    elif kind == "DIV":  # quotients so fine that LiteRT shifts by less than 32 bits
+        y = (x[0] / second[0] / 100, y[1])
+        other[other == second[1]] = low if second[1] > low else high
     elif kind == "PRELU":
         other = rng.integers(low, high + 1, (1, 1, 5) if seed else SHAPE[1:]).astype(dtype)
     out = ("bool", SHAPE) if kind in COMPARISONS else (dtype, SHAPE, scaled(*y))
     options = None
-    if kind in ("ADD", "SUB", "MUL"):
+    if kind in ("ADD", "SUB", "MUL", "DIV"):
         options = table(f"{kind.capitalize()}Options", fused_activation_function=ACTIVATIONS[seed])
     constants = (1,) if kind == "PRELU" or seed == 1 else ()
     made = of_one(kind, [images, other], [out], options, constants, [scaled(*x), scaled(*second)])

@@ -1,12 +1,13 @@
 """Operators on tensors of 8 bits that give the integers of TensorFlow Lite's kernels, each by their rule.
 
-Of one input they are tables (`fixed_point`); of two they add or multiply integers that are brought to a
-common scale, and round the result. Operators without a rule here compute with the numbers that their integers
-stand for (`quantized`).
+Of one input they are tables (`fixed_point`) or reductions (`integer_reductions`); of two they add or multiply
+integers that are brought to a common scale, and round the result. Operators without a rule here compute with
+the numbers that their integers stand for (`quantized`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -23,15 +24,15 @@ from mycelia_lite.converter.importers.onnx.calls import (
     same_size,
     shape_of,
 )
-from mycelia_lite.converter.importers.tflite import fixed_point, resize
+from mycelia_lite.converter.importers.tflite import fixed_point, integer_reductions, resize
 from mycelia_lite.converter.importers.tflite.calls import Call, axes_of
 from mycelia_lite.converter.importers.tflite.file import TensorInfo
 from mycelia_lite.converter.importers.tflite.fixed_point import Factor, Scale
-from mycelia_lite.converter.integer_ops import lookup, pair, rescale
+from mycelia_lite.converter.integer_ops import lookup, pair, rescale, rescale_columns
 
 _F = np.float32
 _WIDE = 1 << 20  # beyond all integers of 8 bits
-_TOGETHER = 16  # channels that a mean rounds at once, with halves up
+_TOGETHER = 16  # channels or elements that are rounded at once, with halves up
 _BOUNDS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 
 
@@ -62,6 +63,20 @@ class _Rule:
 
 def _looked_up(call: Call, inputs: Sequence[Any], x: Scale, y: Scale, make: Callable) -> Any:
     return lookup(inputs[0], ms.Tensor(make(call, x, y)))
+
+
+def _requantized(call: Call, inputs: Sequence[Any], x: Scale, y: Scale) -> Any:
+    """As vectors round; elements behind the last vector one by one, halves away from 0."""
+    tables = [fixed_point.requantized(x, y, up=up) for up in (True, False)]
+    shape = shape_of(inputs[0])
+    is_open = not all(map(is_number, shape))
+    if is_open or math.prod(shape) % _TOGETHER == 0 or np.array_equal(*tables):
+        return lookup(inputs[0], ms.Tensor(tables[0]))
+    values = ops.reshape(lookup(inputs[0], ms.Tensor(x.all.astype(np.int32))), (-1, 1))
+    factor = Factor.of(float(x.step) / float(y.step))
+    factors = ms.Tensor(np.array([[factor.multiplier], [factor.shift], [1]], np.int32))
+    limits = dict(zero=y.zero, low=y.low, high=y.high, to=y.dtype.name)
+    return ops.reshape(rescale_columns(values, factors, together=_TOGETHER, **limits), shape)
 
 
 def _function(of: Callable[[np.ndarray], np.ndarray], call: Call, x: Scale, y: Scale) -> np.ndarray:
@@ -101,7 +116,7 @@ _TABLES: dict[str, Callable] = {
     "LEAKY_RELU": _leaky,
     "LOG": _log,
     "LOGISTIC": partial(_function, _logistic),
-    "QUANTIZE": lambda call, x, y: fixed_point.requantized(x, y, up=True),
+    "NEG": lambda call, x, y: -np.arange(x.low, x.high + 1).astype(x.dtype),  # of int8 -128 is itself
     "RELU": partial(_relu, 0, np.inf),
     "RELU6": partial(_relu, 0, 6),
     "RELU_0_TO_1": partial(_relu, 0, 1),
@@ -282,13 +297,16 @@ def _resized_reals(x: Any, axes: Sequence[tuple[np.ndarray, np.ndarray, np.ndarr
 # ---- the table
 
 _RULES: dict[str, _Rule] = {
-    **{kind: _Rule(partial(_looked_up, make=make), 1, kind == "QUANTIZE") for kind, make in _TABLES.items()},
+    **{kind: _Rule(partial(_looked_up, make=make), 1) for kind, make in _TABLES.items()},
     "ADD": _Rule(partial(_sum, table="AddOptions", how="add"), 2),
     "SUB": _Rule(partial(_sum, table="SubOptions", how="sub"), 2),
     "MUL": _Rule(_product, 2),
     "SQUARED_DIFFERENCE": _Rule(_squared_difference, 2),
     "PRELU": _Rule(_prelu, 2),
+    "QUANTIZE": _Rule(_requantized, 1, mixed=True),
+    "L2_NORMALIZATION": _Rule(integer_reductions.norm, 1),
     "MEAN": _Rule(_mean, 1),
+    "REDUCE_PROD": _Rule(integer_reductions.product, 1),
     "RESIZE_BILINEAR": _Rule(_resized, 1),
     **{
         kind: _Rule(partial(_compared, op=op), 2)
