@@ -155,6 +155,9 @@ LAYERS = {
         RNG.normal(size=(2, 4, 9)).astype(np.float32),
     ),
     "slopes": (nn.PReLU(3, 0.3), IMAGE),
+    "slopes of a signal": (nn.PReLU(3, 0.3), RNG.normal(size=(2, 3, 5)).astype(np.float32)),
+    "slopes of a volume": (nn.PReLU(3, 0.3), RNG.normal(size=(2, 3, 2, 2, 4)).astype(np.float32)),
+    "a slope for a signal": (nn.PReLU(1, 0.3), RNG.normal(size=(2, 3, 5)).astype(np.float32)),
     "transposed": (nn.Conv2dTranspose(3, 4, 3, stride=2, pad_mode="same", has_bias=True), IMAGE),
     "transposed valid": (nn.Conv2dTranspose(3, 2, (2, 3), stride=(3, 1), pad_mode="valid"), IMAGE),
     "transposed depthwise": (

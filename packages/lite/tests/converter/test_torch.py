@@ -103,6 +103,22 @@ def test_sides_that_differ(tmp_path):
     compared(tmp_path, Signal(), (3, 2, 19))
 
 
+class Volume(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide = nn.Conv3d(2, 4, (3, 1, 2), (2, 1, 1), (1, 0, 1), (1, 1, 2), 2)
+        self.norm, self.slopes = nn.BatchNorm3d(4), nn.PReLU(4)
+        self.back = nn.ConvTranspose3d(4, 2, 3, 2, 1, (1, 0, 1), 2)
+
+    def forward(self, x):
+        y = self.slopes(self.norm(self.wide(x)))
+        return y, self.back(y)
+
+
+def test_a_volume(tmp_path):
+    compared(tmp_path, Volume(), (2, 2, 5, 4, 6))
+
+
 def test_a_recurrent_layer(tmp_path):
     compared(tmp_path, nn.GRU(4, 5, batch_first=True), (2, 3, 4))
 

@@ -149,13 +149,19 @@ def _lrn(w: Writer, node: Node) -> None:
 
 @rule("prelu")
 def _prelu(w: Writer, node: Node) -> None:
-    """Slopes lie along the last axis, so images have the channels there."""
+    """Slopes lie along the last axis, so images have the channels there; what has other axes is turned."""
     x, slope = node.inputs
-    if x.type.rank == 4:
-        tensor, last = w.last(x), True
-    elif slope.type.shape == (1,) or x.type.rank == 2:
+    rank, shared = x.type.rank, slope.type.shape == (1,)
+    primitive = Table("PReLUFusion", channel_shared=shared)
+    if rank == 4:
+        w.emit(node.outputs[0], primitive, [w.last(x), w.first(slope)], True)
+    elif shared or rank == 2:
         tensor, last = in_layout(w, x)
+        w.emit(node.outputs[0], primitive, [tensor, w.first(slope)], last)
     else:
-        raise w.fail(f"slopes along axis 1 of {x.type}")
-    primitive = Table("PReLUFusion", channel_shared=slope.type.shape == (1,))
-    w.emit(node.outputs[0], primitive, [tensor, w.first(slope)], last)
+        there, back = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+        shape = [x.type.shape[axis] for axis in there]
+        orders = [w.constant(np.asarray(order, np.int32)) for order in (there, back)]
+        turned = w.step(Table("Transpose"), [w.first(x), orders[0]], x.type, shape)
+        made = w.step(primitive, [turned, w.first(slope)], x.type, shape)
+        w.emit(node.outputs[0], Table("Transpose"), [made, orders[1]])

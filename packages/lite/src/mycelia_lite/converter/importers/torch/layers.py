@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mycelia import ops
 from mycelia_lite.converter.importers.torch.calls import as_tensor, aten, cast, shape_of
+from mycelia_lite.converter.importers.torch.shared import as_onnx
 
 
 @aten("mm", "bmm")
@@ -26,6 +27,13 @@ def _as_image(x):
 @aten("convolution")
 def _convolution(call, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     rank = len(shape_of(x)) - 2
+    if rank == 3:
+        how = dict(strides=list(stride), pads=list(padding) * 2, dilations=list(dilation), group=groups)
+        if transposed:
+            return as_onnx(
+                call, "ConvTranspose", [x, weight, bias], output_padding=list(output_padding), **how
+            )
+        return as_onnx(call, "Conv", [x, weight, bias], **how)
     if rank not in (1, 2):
         raise call.fail(f"a convolution of {rank} dimensions is not imported")
     if rank == 1:
