@@ -15,6 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "service"), str(TESTS / "pages")]
+from charts import series, values  # noqa: E402
 from event_files import landscape  # noqa: E402
 from test_media import recorded  # noqa: E402
 from test_pages import by, new_run, until  # noqa: E402
@@ -56,7 +57,7 @@ def card(driver, **wanted: str):
 def pixel(driver, card_, across: float, down: float) -> tuple[int, ...]:
     """The colour at a share of the canvas."""
     return tuple(driver.execute_script(
-        "const c = arguments[0].querySelector('canvas');"
+        "const c = arguments[0].querySelector('canvas'); if (!c) return [0, 0, 0, 0];"
         "const at = [c.width * arguments[1], c.height * arguments[2]];"
         "return [...c.getContext('2d').getImageData(...at, 1, 1).data];",
         card_, across, down,
@@ -89,11 +90,14 @@ def test_a_relief_has_the_colours_of_its_losses(page):
 
 def test_a_path_is_played_and_stepped_through(page):
     driver = page(f"{PAGE}{quote('./deep bowl')}")
-    card(driver, path="4")
+    one = card(driver, path="4")
+    host = one.find_element(By.CSS_SELECTOR, "[role=img]")
+    assert len(values(driver, host, "path")) == 4 and len(series(driver, host)[3]["data"]) == 16
     position = by(driver, "landscape-position")[0]
     position.send_keys(Keys.HOME)
     one = card(driver, path="1")
     until(driver, lambda: "step 1: Loss 12.8" in one.text)
+    until(driver, lambda: len(values(driver, host, "path")) == 1)
     by(driver, "landscape-play")[0].click()
     card(driver, path="3")
     card(driver, path="4")
@@ -123,6 +127,7 @@ def test_a_surface_is_turned_and_kept_in_the_address(page):
 def test_what_is_under_the_pointer_is_told(page):
     driver = page(f"{PAGE}./bowl&heights=log&lines=30")
     one = card(driver, lines="30")
+    until(driver, lambda: one.find_elements(By.TAG_NAME, "canvas"))
     canvas = one.find_element(By.TAG_NAME, "canvas")
     ActionChains(driver).move_to_element(canvas).perform()
     until(driver, lambda: "· Loss 0.0" in by(driver, "landscape-foot")[0].text)

@@ -1,6 +1,8 @@
 // A landscape as numbers to draw: heights on a grid, lines of equal height.
 import type { Value } from "../api/http";
 import type { Landscape } from "../api/landscapes";
+import type { Inks } from "../charts/inks";
+import type { Palette } from "./colours";
 
 export interface Field {
   x: number[];
@@ -17,6 +19,14 @@ export interface Field {
 export interface Heights {
   of: (loss: number) => number; // 0 for the lowest loss to 1 for the greatest
   loss: (height: number) => number;
+}
+
+export interface Look {
+  palette: Palette;
+  heights: Heights;
+  levels: number[];
+  path: number; // points of the path that are drawn
+  inks: Inks;
 }
 
 const finite = (value: Value): number => (typeof value === "number" ? value : NaN);

@@ -1,74 +1,68 @@
-// A landscape from above: lines of equal loss, or a shaded relief, with the path.
-import { short as brief } from "../charts/distribution";
+// A landscape from above as a chart: lines of equal loss, or a shaded relief, with the path.
+import type { CustomSeriesRenderItem, CustomSeriesRenderItemAPI, EChartsOption } from "echarts";
 import { short } from "../charts/curves";
-import { colourOf, css, type Palette } from "./colours";
-import { isoline, lossAt, type Field, type Heights } from "./field";
+import { short as brief } from "../charts/distribution";
+import { colourOf, css } from "./colours";
+import { isoline, lossAt, type Field, type Look } from "./field";
 
-export interface Inks {
-  ink: string;
-  quiet: string;
-  line: string;
-  surface: string;
-  alarm: string;
-}
+const STOPS = 24; // colours of the scale
+const STAR = "path://M0,-8L2.06,-2.83L7.61,-2.47L3.33,1.08L4.7,6.47L0,3.5L-4.7,6.47L-3.33,1.08L-7.61,-2.47L-2.06,-2.83Z";
 
-export interface Look {
-  palette: Palette;
-  heights: Heights;
-  levels: number[];
-  path: number; // points of the path that are drawn
-  inks: Inks;
-}
-
-export interface Frame {
-  left: number;
-  top: number;
-  width: number;
-  height: number;
-}
-
-const margin = { left: 58, right: 70, top: 12, bottom: 26 };
-export const frameOf = (width: number, height: number): Frame => ({ left: margin.left, top: margin.top, width: width - margin.left - margin.right, height: height - margin.top - margin.bottom });
-
-// From a column and a row to the canvas: rows go upwards.
-const place = (frame: Frame, field: Field, column: number, row: number): [number, number] => [
-  frame.left + (frame.width * column) / (field.columns - 1 || 1),
-  frame.top + frame.height * (1 - row / (field.rows - 1 || 1)),
-];
+// A value on an axis of the grid, from the number of its column or row; and back.
+const along = (axis: number[], at: number) => axis[0]! + ((axis.at(-1)! - axis[0]!) * at) / (axis.length - 1 || 1);
 const share = (axis: number[], value: number) => ((value - axis[0]!) / (axis.at(-1)! - axis[0]! || 1)) * (axis.length - 1);
 
-// Column and row under a point of the canvas.
-export function under(frame: Frame, field: Field, x: number, y: number): [number, number] {
-  return [((x - frame.left) / frame.width) * (field.columns - 1), (1 - (y - frame.top) / frame.height) * (field.rows - 1)];
+// Column and row of a place on the axes.
+export const under = (field: Field, x: number, y: number): [number, number] => [share(field.x, x), share(field.y, y)];
+
+export function flatOption(field: Field, look: Look, relief: boolean, height: number): EChartsOption {
+  const { inks, heights } = look;
+  const grid = { left: 58, right: 70, top: 12, bottom: 26 };
+  const axis = (values: number[]) => ({ type: "value", min: Math.min(values[0]!, values.at(-1)!), max: Math.max(values[0]!, values.at(-1)!), inverse: values[0]! > values.at(-1)!, splitLine: { show: false }, axisLabel: { formatter: brief, hideOverlap: true } });
+  const place = (api: CustomSeriesRenderItemAPI, column: number, row: number) => (api.coord([along(field.x, column), along(field.y, row)]) as number[]).map((at) => at.toFixed(1)).join(" ");
+  const line: CustomSeriesRenderItem = ({ dataIndex }, api) => {
+    const level = look.levels[dataIndex]!;
+    const pathData = isoline(field, level).map(([x0, y0, x1, y1]) => `M${place(api, x0!, y0!)}L${place(api, x1!, y1!)}`).join("");
+    const stroke = relief ? "#000" : css(colourOf(look.palette, heights.of(level)));
+    return pathData ? { type: "path", shape: { pathData }, style: { fill: "none", stroke, lineWidth: relief ? 0.6 : 1.3, opacity: relief ? 0.45 : 1 } } : undefined;
+  };
+  const ground: CustomSeriesRenderItem = ({ coordSys }) => {
+    const { x, y, width, height } = coordSys as unknown as DOMRect;
+    return { type: "image", style: { image: shade(Math.max(1, Math.round(width)), Math.max(1, Math.round(height)), field, look), x, y, width, height } };
+  };
+  const path = field.path.slice(0, look.path).map((one) => ({ name: String(one.step), value: [one.x, one.y] }));
+  const custom = { type: "custom", silent: true, clip: true, encode: { x: [], y: [] } };
+  return {
+    grid: { ...grid, show: true, borderColor: inks.line, borderWidth: 1 },
+    xAxis: axis(field.x),
+    yAxis: [
+      axis(field.y),
+      // What is which colour: heights from 0 to 1 beside the scale, named by their losses.
+      { type: "value", position: "right", offset: 22, min: 0, max: 1, splitLine: { show: false }, axisLine: { show: false }, axisTick: { show: false }, axisLabel: { margin: 4, customValues: [0, 0.5, 1], formatter: (at: number) => short(heights.loss(at)) } },
+    ],
+    visualMap: {
+      type: "continuous",
+      min: 0,
+      max: 1,
+      seriesIndex: [],
+      right: grid.right - 22,
+      top: grid.top,
+      padding: 0,
+      itemWidth: 10,
+      itemHeight: Math.max(10, height - grid.top - grid.bottom),
+      inRange: { color: Array.from({ length: STOPS }, (_, i) => css(colourOf(look.palette, i / (STOPS - 1)))) },
+    },
+    series: [
+      { type: "line", id: "path", z: 5, clip: false, symbol: "circle", symbolSize: 7, lineStyle: { width: 2, color: inks.alarm }, itemStyle: { color: inks.alarm, borderColor: inks.surface, borderWidth: 1 }, data: path },
+      { type: "line", id: "halo", z: 4, silent: true, symbol: "none", lineStyle: { width: 4, color: inks.surface }, data: path },
+      { type: "scatter", id: "end", z: 6, symbol: STAR, symbolSize: 16, itemStyle: { color: inks.ink, borderColor: inks.surface, borderWidth: 1.2, opacity: 1 }, data: field.end ? [[field.end.x, field.end.y]] : [] },
+      { ...custom, id: "lines", z: 3, data: look.levels, renderItem: line },
+      { ...custom, id: "relief", z: 2, data: relief ? [0] : [], renderItem: ground },
+    ],
+  } as EChartsOption;
 }
 
-export function drawFlat(ctx: CanvasRenderingContext2D, width: number, height: number, field: Field, look: Look, relief: boolean): void {
-  const frame = frameOf(width, height);
-  ctx.clearRect(0, 0, width, height);
-  ctx.font = "11px system-ui";
-  if (relief) shade(ctx, frame, field, look);
-  for (const level of look.levels) {
-    ctx.beginPath();
-    for (const [x0, y0, x1, y1] of isoline(field, level)) {
-      ctx.moveTo(...place(frame, field, x0!, y0!));
-      ctx.lineTo(...place(frame, field, x1!, y1!));
-    }
-    ctx.lineWidth = relief ? 0.6 : 1.3;
-    ctx.globalAlpha = relief ? 0.45 : 1;
-    ctx.strokeStyle = relief ? "#000" : css(colourOf(look.palette, look.heights.of(level)));
-    ctx.stroke();
-  }
-  ctx.globalAlpha = 1;
-  ctx.strokeStyle = look.inks.line;
-  ctx.lineWidth = 1;
-  ctx.strokeRect(frame.left, frame.top, frame.width, frame.height);
-  const at = (one: { x: number; y: number }) => place(frame, field, share(field.x, one.x), share(field.y, one.y));
-  drawPath(ctx, field.path.slice(0, look.path).map(at), field.end && at(field.end), look.inks);
-  axes(ctx, frame, field, look);
-}
-
-function shade(ctx: CanvasRenderingContext2D, frame: Frame, field: Field, look: Look): void {
-  const [width, height] = [Math.max(1, Math.round(frame.width)), Math.max(1, Math.round(frame.height))];
+function shade(width: number, height: number, field: Field, look: Look): HTMLCanvasElement {
   const image = new ImageData(width, height);
   const steep = 0.4 * (Math.max(field.columns, field.rows) - 1); // from the lowest to the greatest over an edge: 0.4
   const rise = (from: number, to: number) => (look.heights.of(to) - look.heights.of(from)) * steep || 0;
@@ -88,60 +82,8 @@ function shade(ctx: CanvasRenderingContext2D, frame: Frame, field: Field, look: 
       const colour = colourOf(look.palette, level);
       image.data.set([...colour.map((c) => Math.min(255, c * bright)), 255], 4 * (j * width + i));
     }
-  const sheet = new OffscreenCanvas(width, height);
+  const sheet = document.createElement("canvas");
+  [sheet.width, sheet.height] = [width, height];
   sheet.getContext("2d")!.putImageData(image, 0, 0);
-  ctx.drawImage(sheet, frame.left, frame.top, frame.width, frame.height);
-}
-
-// Points of a path on the canvas, and where the trained weights are.
-export function drawPath(ctx: CanvasRenderingContext2D, points: [number, number][], end: [number, number] | null, inks: Inks): void {
-  const stroke = (colour: string, width: number) => ((ctx.strokeStyle = colour), (ctx.lineWidth = width), ctx.stroke());
-  ctx.lineJoin = "round";
-  ctx.beginPath();
-  points.forEach((point, i) => (i ? ctx.lineTo(...point) : ctx.moveTo(...point)));
-  stroke(inks.surface, 4);
-  stroke(inks.alarm, 2);
-  for (const [x, y] of points) {
-    ctx.beginPath();
-    ctx.arc(x, y, 3, 0, 7);
-    ctx.fillStyle = inks.alarm;
-    ctx.fill();
-    stroke(inks.surface, 1);
-  }
-  if (!end) return;
-  ctx.beginPath();
-  for (let i = 0; i < 10; i++) {
-    const [angle, far] = [(i * Math.PI) / 5 - Math.PI / 2, i % 2 ? 3.5 : 8];
-    const [x, y] = [end[0] + far * Math.cos(angle), end[1] + far * Math.sin(angle)];
-    if (i) ctx.lineTo(x, y);
-    else ctx.moveTo(x, y);
-  }
-  ctx.closePath();
-  ctx.fillStyle = inks.ink;
-  ctx.fill();
-  stroke(inks.surface, 1.2);
-}
-
-function axes(ctx: CanvasRenderingContext2D, frame: Frame, field: Field, look: Look): void {
-  ctx.fillStyle = look.inks.quiet;
-  const parts = frame.width > 260 ? 4 : 2;
-  for (let i = 0; i <= parts; i++) {
-    const of = (axis: number[]) => brief(axis[0]! + ((axis.at(-1)! - axis[0]!) * i) / parts);
-    ctx.textAlign = "center";
-    ctx.fillText(of(field.x), frame.left + (frame.width * i) / parts, frame.top + frame.height + 17);
-    ctx.textAlign = "right";
-    ctx.fillText(of(field.y), frame.left - 6, frame.top + frame.height * (1 - i / parts) + 4);
-  }
-  scale(ctx, frame.left + frame.width + 12, frame.top, frame.height, look);
-}
-
-// Which colour is which loss.
-export function scale(ctx: CanvasRenderingContext2D, x: number, y: number, height: number, look: Look): void {
-  for (let i = 0; i < height; i++) {
-    ctx.fillStyle = css(colourOf(look.palette, 1 - i / height));
-    ctx.fillRect(x, y + i, 10, 1.5);
-  }
-  ctx.fillStyle = look.inks.quiet;
-  ctx.textAlign = "left";
-  for (const part of [0, 0.5, 1]) ctx.fillText(short(look.heights.loss(part)), x + 14, y + height * (1 - part) + (part === 1 ? 10 : part ? 4 : 0));
+  return sheet;
 }

@@ -1,7 +1,8 @@
 // A landscape as a surface in space, drawn from the farthest piece on.
+import { short } from "../charts/curves";
+import type { Inks } from "../charts/inks";
 import { colourOf, css, type Palette } from "./colours";
-import { isoline, lossAt, type Field } from "./field";
-import { drawPath, scale, type Look } from "./flat";
+import { isoline, lossAt, type Field, type Look } from "./field";
 
 export interface Turn {
   yaw: number; // radians
@@ -97,4 +98,44 @@ function floor(ctx: CanvasRenderingContext2D, field: Field, look: Look, put: Ret
 function shaded(palette: Palette, level: number, light: number): string {
   const bright = Math.min(1.25, Math.max(0.5, 0.55 + 0.5 * light));
   return css(colourOf(palette, level).map((c) => Math.min(255, Math.round(c * bright))) as [number, number, number]);
+}
+
+// Points of a path on the canvas, and where the trained weights are.
+function drawPath(ctx: CanvasRenderingContext2D, points: [number, number][], end: [number, number] | null, inks: Inks): void {
+  const stroke = (colour: string, width: number) => ((ctx.strokeStyle = colour), (ctx.lineWidth = width), ctx.stroke());
+  ctx.lineJoin = "round";
+  ctx.beginPath();
+  points.forEach((point, i) => (i ? ctx.lineTo(...point) : ctx.moveTo(...point)));
+  stroke(inks.surface, 4);
+  stroke(inks.alarm, 2);
+  for (const [x, y] of points) {
+    ctx.beginPath();
+    ctx.arc(x, y, 3, 0, 7);
+    ctx.fillStyle = inks.alarm;
+    ctx.fill();
+    stroke(inks.surface, 1);
+  }
+  if (!end) return;
+  ctx.beginPath();
+  for (let i = 0; i < 10; i++) {
+    const [angle, far] = [(i * Math.PI) / 5 - Math.PI / 2, i % 2 ? 3.5 : 8];
+    const [x, y] = [end[0] + far * Math.cos(angle), end[1] + far * Math.sin(angle)];
+    if (i) ctx.lineTo(x, y);
+    else ctx.moveTo(x, y);
+  }
+  ctx.closePath();
+  ctx.fillStyle = inks.ink;
+  ctx.fill();
+  stroke(inks.surface, 1.2);
+}
+
+// Which colour is which loss.
+function scale(ctx: CanvasRenderingContext2D, x: number, y: number, height: number, look: Look): void {
+  for (let i = 0; i < height; i++) {
+    ctx.fillStyle = css(colourOf(look.palette, 1 - i / height));
+    ctx.fillRect(x, y + i, 10, 1.5);
+  }
+  ctx.fillStyle = look.inks.quiet;
+  ctx.textAlign = "left";
+  for (const part of [0, 0.5, 1]) ctx.fillText(short(look.heights.loss(part)), x + 14, y + height * (1 - part) + (part === 1 ? 10 : part ? 4 : 0));
 }
