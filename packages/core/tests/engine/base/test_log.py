@@ -54,6 +54,20 @@ def test_a_part_has_its_own_level(name):
     assert text.splitlines()[1].startswith("[INFO] PARALLEL(")
 
 
+def test_the_level_of_a_part_is_none_of_parts_below_its_modules():
+    script = """
+from mycelia import log
+for name in ("mycelia.x", "mycelia.engine.compile.x", "mycelia.engine.compile.executable", "mycelia.debug"):
+    log.logger(name).info(name)
+log.set_level("ERROR")
+log.logger("mycelia.debug").warning("no")
+log.logger("mycelia.engine.compile.x").info("still")
+"""
+    assert messages(run(script, MS_SUBMODULE_LOG_v="{PIPELINE:1}")) == ["mycelia.engine.compile.x", "still"]
+    rest = messages(run(script, MS_SUBMODULE_LOG_v="{ME:1,SESSION:1}"))
+    assert rest == ["mycelia.x", "mycelia.engine.compile.executable"]
+
+
 def test_unknown_part_is_warned_of_not_an_error():
     assert "log level of unknown part 'NOBODY' ignored" in run(MYCELIA_SUBMODULE_LOG_v="{NOBODY:1}")
 

@@ -179,9 +179,8 @@ def setup() -> None:
             logger = logging.getLogger(root)
             logger.propagate = False
             logger.handlers[:] = handlers
-            logger.setLevel(level)
-        for part, part_level in _parts(settings.get("submodule_log_level")).items():
-            _set_part(part, part_level)
+        _levels.general, _levels.of_parts = level, _parts(settings.get("submodule_log_level"))
+        _levels.apply()
         _wanted_tags = log_verbose.chosen(settings.get("verbose_log"))
         GLOBAL_LOGGER = logging.getLogger("mycelia")
         if log_verbose.LIST in _wanted_tags:
@@ -224,9 +223,27 @@ def _rank_folder(directory: str) -> str:
     return os.path.join(directory, f"rank_{settings.get('rank')}", "logs")
 
 
-def _set_part(part: str, level: int) -> None:
-    for name in SUBMODULES[part]:
-        logging.getLogger(name).setLevel(level)
+class _Levels:
+    """The level of all, and of parts that have one of their own: what lies below a logger of such a part and
+    belongs to another part keeps the level of all.
+    """
+
+    def __init__(self) -> None:
+        self.general = logging.WARNING
+        self.of_parts: dict[str, int] = {}
+
+    def apply(self) -> None:
+        own: dict[str, int] = {}  # loggers of parts with a level; of two parts with one logger the lower one
+        for part, level in self.of_parts.items():
+            for name in SUBMODULES[part]:
+                own[name] = min(level, own.get(name, level))
+        for name in {*_ROOTS, *(name for names in SUBMODULES.values() for name in names)}:
+            is_below = any(name.startswith(f"{above}.") for above in own)
+            inherited = self.general if is_below or name in _ROOTS else logging.NOTSET
+            logging.getLogger(name).setLevel(own.get(name, inherited))
+
+
+_levels = _Levels()
 
 
 def logger(name: str = "mycelia") -> logging.Logger:
@@ -241,18 +258,18 @@ def set_level(level: int | str, part: str | None = None) -> None:
     value = _level(text, "set_level")
     setup()
     if part is None:
-        for root in _ROOTS:
-            logging.getLogger(root).setLevel(value)
+        _levels.general = value
     elif part in SUBMODULES:
-        _set_part(part, value)
+        _levels.of_parts[part] = value
     else:
         raise errors.one_of(part, SUBMODULES, subject="set_level", what="part")
+    _levels.apply()
 
 
 def get_level() -> str:
     """The general level as MindSpore gives it: '0' .. '4'."""
     setup()
-    return str(logging.getLogger("mycelia").level // 10 - 1)
+    return str(_levels.general // 10 - 1)
 
 
 def get_log_config() -> dict[str, str | int]:
