@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .tflite_models import answers, of_one, table
+from .test_tflite import sparse_model, sparse_weights
+from .test_tflite_graphs import branches, delay_line
+from .tflite_models import Builder, answers, of_one, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_listed.npz"
 
@@ -240,19 +242,121 @@ def cases():
         ),
     )
     yield "RANK", *plain("RANK", X, shape=(), dtype="int32")
+    yield from more_cases()
+
+
+BOXES = np.float32(
+    [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]
+)
+SCORES = np.float32([0.9, 0.75, 0.6, 0.95, 0.5, 0.3])
+VOLUME = draw(1, 4, 5, 6, 2, seed=4)
+HOLES = np.float32([-np.inf, -1.5, -0.0, 0, 0.5, 2.5, np.inf, np.nan])
+
+
+def more_cases():
+    """Rows of operators that other tests check by other means."""
+    options = table("Pool2DOptions", padding="SAME", stride_h=2, stride_w=1, filter_height=3, filter_width=2)
+    for kind in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        yield kind, *plain(kind, IMAGE, shape=(2, 2, 6, 4), options=options)
+    options = table("BucketizeOptions", boundaries=[-1.0, 0.0, 1.5])
+    yield "BUCKETIZE", *plain("BUCKETIZE", HOLES, dtype="int32", options=options)
+    for dtype in ("int32", "bool"):
+        options = table("CastOptions", in_data_type="FLOAT32", out_data_type=dtype.upper())
+        yield f"CAST to {dtype}", *plain("CAST", X * 9, dtype=dtype, options=options)
+    options = table("CastOptions", in_data_type="INT32", out_data_type="FLOAT32")
+    yield "CAST of integers", *plain("CAST", WHOLE, options=options)
+    options = table(
+        "Conv3DOptions", padding="SAME", stride_d=1, stride_h=2, stride_w=2, dilation_d_factor=1,
+        dilation_h_factor=1, dilation_w_factor=1, fused_activation_function="RELU",
+    )  # fmt: skip
+    yield (
+        "CONV_3D",
+        *plain(
+            "CONV_3D",
+            VOLUME,
+            draw(2, 3, 3, 2, 4),
+            draw(4),
+            shape=(1, 4, 3, 3, 4),
+            options=options,
+            constants=(1, 2),
+        ),
+    )
+    options = table("Conv3DOptions", padding="VALID", stride_d=2, stride_h=2, stride_w=1, dilation_d_factor=1,
+                    dilation_h_factor=1, dilation_w_factor=1)  # fmt: skip
+    yield "CONV_3D_TRANSPOSE", *plain(
+        "CONV_3D_TRANSPOSE", ints(1, 8, 11, 8, 3), draw(2, 3, 3, 3, 2), VOLUME, shape=(1, 8, 11, 8, 3),
+        options=options, constants=(0, 1),
+    )  # fmt: skip
+    yield "DEQUANTIZE", "DEQUANTIZE", [np.float16(X)], [("float32", X.shape)], None, ()
+    yield "EMBEDDING_LOOKUP", *plain("EMBEDDING_LOOKUP", IDS, ROWS, shape=(4, 3), constants=(1,))
+    for kind in ("FLOOR", "SIGN", "SQUARE"):
+        yield kind, *plain(kind, HOLES[:-1])
+    for kind in ("MAXIMUM", "MINIMUM"):
+        yield kind, *plain(kind, X, Y[:, :1])
+        yield f"{kind} of integers", *plain(kind, WHOLE, -WHOLE, dtype="int32")
+    numbers = [np.int32(4), np.float32(0.5), np.float32(0.4)]
+    yield "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V4", [BOXES, SCORES, *numbers], [
+        ("int32", (4,)), ("int32", ())
+    ], None, (2, 3, 4)  # fmt: skip
+    yield "NON_MAX_SUPPRESSION_V5", "NON_MAX_SUPPRESSION_V5", [BOXES, SCORES, *numbers, np.float32(0)], [
+        ("int32", (4,)), ("float32", (4,)), ("int32", ())
+    ], None, (2, 3, 4, 5)  # fmt: skip
+    yield "PAD", *plain("PAD", X, ints([1, 0], [0, 2], [1, 1]), shape=(3, 5, 6), constants=(1,))
+    yield (
+        "SHAPE",
+        *plain("SHAPE", X, shape=(3,), dtype="int32", options=table("ShapeOptions", out_type="INT32")),
+    )
+    yield (
+        "UNIQUE",
+        "UNIQUE",
+        [ints(2, 1, 1, 2, 4, 4, 8)],
+        [("int32", (0,)), ("int32", (7,))],
+        table("UniqueOptions", idx_out_type="INT32"),
+        (),
+    )
+    options = table("RandomOptions", seed=3, seed2=5)
+    for kind in ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL"):
+        yield kind, *plain(kind, ints(5, 7), shape=(5, 7), options=options, constants=(0,))
+    logits = np.log(np.float32([[0.5, 0.25, 0.25], [1e-9, 0.2, 0.8]]))
+    yield (
+        "MULTINOMIAL",
+        *plain(
+            "MULTINOMIAL", logits, np.int32(9), shape=(2, 9), dtype="int64", options=options, constants=(1,)
+        ),
+    )
+
+
+def broadcast():
+    """The operator's first version that LiteRT has is the second."""
+    made = Builder()
+    made.tensor("x", shape=ROWS.shape)
+    made.constant("shape", ints(2, 4, 3))
+    made.tensor("y", shape=(2, 4, 3))
+    made.add("BROADCAST_TO", ["x", "shape"], ["y"], version=2)
+    made.borders(["x"], ["y"])
+    return made, [ROWS]
 
 
 CASES = {name: rest for name, *rest in cases()}
+GRAPHS = {  # of several operators
+    "IF of a positive one": lambda: (branches(), [np.float32([3])]),
+    "IF of a negative one": lambda: (branches(), [np.float32([-3])]),
+    "variables": lambda: (delay_line(), [draw(1, 2)]),
+    "BROADCAST_TO": broadcast,
+    "DENSIFY": lambda: (sparse_model(*sparse_weights()[:2]), [draw(2, 6)]),
+}
 
 
 def model(name):
     """The model and its inputs."""
+    if name in GRAPHS:
+        return GRAPHS[name]()
     kind, arrays, outputs, options, constants = CASES[name]
     inputs = [np.asarray(a) for i, a in enumerate(arrays) if i not in constants]
     return of_one(kind, arrays, outputs, options, constants), inputs
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *GRAPHS])
 def test_it_answers_as_litert(name, tmp_path):
     source, inputs = model(name)
     expected = np.load(FIXTURE)
@@ -263,7 +367,7 @@ def test_it_answers_as_litert(name, tmp_path):
 
 
 if __name__ == "__main__":
-    for name in CASES:
+    for name in (*CASES, *GRAPHS):
         source, inputs = model(name)
         source.write(Path(sys.argv[1]) / f"{name}.tflite")
         np.savez(Path(sys.argv[1]) / f"{name}.npz", *inputs)

@@ -53,6 +53,13 @@ def _bits(call, state):
     return after, ops.reshape(_as(call, numbers, made.dtype, wide), shape)
 
 
+def philox(seed: np.uint64, stream: np.uint64, count: int) -> np.ndarray:
+    """The first `count` words of 32 bits, as uint64, by a key and the upper half of the counter."""
+    blocks = ms.Tensor(np.arange(-(-count // 4), dtype=np.uint64))
+    words = _philox(_halves(ms.Tensor(seed)), [*_halves(blocks), *_halves(ms.Tensor(stream))])
+    return np.stack([w.asnumpy() for w in words], -1).reshape(-1)[:count]
+
+
 def _number(value: int) -> ms.Tensor:
     return ms.Tensor(np.uint64(value))
 
