@@ -257,7 +257,8 @@ def test_neighbours_over_levels(ask):
 def test_attributes_of_a_node(ask):
     (line,) = [one for one in ask("attributes SGD-op0").splitlines() if "nesterov" in one]
     assert line.split() == ["nesterov", "False"]
-    assert "no attributes" in ask("attributes fc1.weight")
+    assert ask("attributes accum.fc1.weight").split()[-3:] == ["role", "optimizer", "state"]
+    assert "no attributes" in ask("attributes ReLU-op0")
 
 
 def test_tensors_are_written_whole_or_not_at_all(ask, dump, tmp_path):

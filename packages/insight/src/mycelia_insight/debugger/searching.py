@@ -9,8 +9,8 @@ from typing import Any
 from mycelia.debug.conditions import is_activation, is_gradient, is_weight
 from mycelia_insight.debugger.wrong import Wrong
 
-_CATEGORIES: dict[str, Callable[[str, str], bool]] = {
-    "all": lambda kind, name: True, "weight": is_weight, "gradient": is_gradient, "activation": is_activation,
+_CATEGORIES: dict[str, Callable[..., bool]] = {
+    "all": lambda *node: True, "weight": is_weight, "gradient": is_gradient, "activation": is_activation,
 }  # fmt: skip
 _TEXTS = ("name", "graph_name", "stack_info_key_word")
 
@@ -31,7 +31,7 @@ def picked_by(given: Mapping[str, Any]) -> Callable[[str, Any], bool]:
     def chosen(name: str, node: Any) -> bool:
         return (
             text.lower() in name.lower() and (not graph or name.startswith(f"{graph}/"))
-            and _CATEGORIES[category](node.kind, node.name)
+            and _CATEGORIES[category](node.kind, node.name, node.attributes)
             and (not stack or any(stack in str(line) for line in node.stack))
         )  # fmt: skip
 

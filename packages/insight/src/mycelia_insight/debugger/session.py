@@ -213,7 +213,7 @@ class Session(ABC):
             found = condition(name)
             names = [
                 n for tree in self.trees.values() for n, node in tree.nodes.items()
-                if suits(found, node.kind, node.name, kind)
+                if suits(found, node.kind, node.name, kind, node.attributes)
             ]  # fmt: skip
             if names:
                 number = max(self.watches, default=0) + 1
@@ -265,7 +265,7 @@ class Session(ABC):
         ticked = {name for names in below.values() for name in names}
         return [
             n for n, node in tree.nodes.items()
-            if n in ticked and suits(wanted, node.kind, node.name)
+            if n in ticked and suits(wanted, node.kind, node.name, attributes=node.attributes)
             and (ticks.picked is None or ticks.picked(n, node))
         ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from mycelia.debug.conditions.found import Hit as Hit, ParameterHit as Parameter
 
 __all__ = [
     "CATALOGUE", "IS_INF", "IS_NAN", "NO_INPUTS", "NO_PREVIOUS", "NO_RANKS", "NO_VALUE", "OUT_OF_MEMORY",
-    "Around", "Condition", "Hit", "Memory", "Parameter", "ParameterHit", "check", "condition",
+    "ROLE", "Around", "Condition", "Hit", "Memory", "Parameter", "ParameterHit", "check", "condition",
     "error_texts", "is_activation", "is_gradient", "is_loss", "is_weight",
 ]
 
@@ -23,3 +23,4 @@ NO_PREVIOUS: int
 NO_RANKS: int
 NO_VALUE: int
 OUT_OF_MEMORY: int
+ROLE: str

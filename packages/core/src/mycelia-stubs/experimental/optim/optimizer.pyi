@@ -6,9 +6,10 @@ from mycelia.faces.experimental.optim.optimizer import (
     fractions as fractions,
 )
 from mycelia.nn.cell import Cell as Cell
+from mycelia.nn.optim.states import OwnsStates as OwnsStates
 from mycelia.ops import assign_add as assign_add
 
 __all__ = [
-    "Cell", "Optimizer", "Parameter", "ParameterTuple", "Tensor", "above", "assign_add", "at_least",
-    "count_step", "fractions",
+    "Cell", "Optimizer", "OwnsStates", "Parameter", "ParameterTuple", "Tensor", "above", "assign_add",
+    "at_least", "count_step", "fractions",
 ]

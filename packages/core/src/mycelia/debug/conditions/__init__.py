@@ -12,6 +12,7 @@ from mycelia.debug.conditions.check import (
     NO_RANKS,
     NO_VALUE,
     OUT_OF_MEMORY,
+    ROLE,
     check,
     error_texts,
     is_activation,
@@ -23,6 +24,6 @@ from mycelia.debug.conditions.found import Hit, ParameterHit
 
 __all__ = [
     "CATALOGUE", "IS_INF", "IS_NAN", "NO_INPUTS", "NO_PREVIOUS", "NO_RANKS", "NO_VALUE", "OUT_OF_MEMORY",
-    "Around", "Condition", "Hit", "Memory", "Parameter", "ParameterHit", "check", "condition", "error_texts",
-    "is_activation", "is_gradient", "is_loss", "is_weight",
+    "ROLE", "Around", "Condition", "Hit", "Memory", "Parameter", "ParameterHit", "check", "condition",
+    "error_texts", "is_activation", "is_gradient", "is_loss", "is_weight",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ import functools
 import operator
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from mycelia.debug.conditions.catalogue import Condition
 from mycelia.debug.conditions.expression import parse
 from mycelia.debug.conditions.found import Hit, ParameterHit
 from mycelia.debug.conditions.overflow import NOT_FINITE, overflow_of
+from mycelia.engine.observing.observers import OPTIMIZER_STATE
 
 IS_NAN, IS_INF, NO_PREVIOUS, OUT_OF_MEMORY, NO_HISTORY, NO_VALUE = 1, 2, 4, 8, 16, 32  # error bits
 NO_INPUTS, NO_RANKS = 64, 128  # beyond MindSpore's
@@ -37,6 +39,7 @@ _TEXTS = {
 }
 _OVERFLOWS = ("tensor_overflow", "weight_overflow", "gradient_exploding")
 _NOTHING = Around()
+NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})  # of the attributes of a node
 _ACTIVATIONS = frozenset(
     """elu fastgelu gelu hsigmoid hswish leakyrelu logsigmoid logsoftmax prelu relu relu6 reluv2 sigmoid
     softmax tanh""".split()
@@ -182,39 +185,43 @@ def _share(x: np.ndarray, values: Mapping[str, Any]) -> float:
     return 100.0 * np.count_nonzero(inside) / x.size
 
 
+ROLE = "role"  # the attribute of a Parameter's node that says what it is to the training
 #: States that optimizers keep of a weight by a prefix to its name, but for prefixes that layers may be called
-#: by. MindSpore's debugger takes them for weights, and warns of each Momentum that begins as zeros.
+#: by, for dumps that do not say what a Parameter is. MindSpore's debugger takes states for weights, and warns
+#: of each Momentum that begins as zeros.
 _STATES = re.compile(
     r"((moments?[12]?|accum(_update)?|mean_(grad|square)|(max_)?exp_avg(_sq)?|vhat|step_size|(adam|lamb)_[mv]"
     r"|stat|exp_inf|momentum_buf|ax_?)\..+|exp_avg_sq_((row|col)_)?.+)\."
 )
 
 
-def is_weight(kind: str, name: str) -> bool:
-    """Whether a node is a weight, by its type and full name."""
+def is_weight(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
+    """Whether a node is a weight, by its type and full name, and what its attributes say of its role."""
     lower = name.lower()
-    ends = lower.endswith((".weight", ".bias")) and not _STATES.match(lower)
+    role = attributes.get(ROLE)
+    is_state = bool(_STATES.match(lower)) if role is None else role == OPTIMIZER_STATE
+    ends = lower.endswith((".weight", ".bias")) and not is_state
     return kind == "Parameter" and ends and "optimizer-" not in lower and "gradients/" not in lower
 
 
-def is_shared(kind: str, name: str) -> bool:
+def is_shared(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
     """Whether a node has what all ranks of a data-parallel training have alike: a weight, or the result of a
     collective that gives all of them the same.
     """
-    return is_weight(kind, name) or kind.lower() in ("allreduce", "allgather", "broadcast")
+    return is_weight(kind, name, attributes) or kind.lower() in ("allreduce", "allgather", "broadcast")
 
 
-def is_gradient(kind: str, name: str) -> bool:
+def is_gradient(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
     """Whether a node computes a gradient."""
     return kind not in ("Parameter", "Const") and name.lower().startswith("gradients/")
 
 
-def is_activation(kind: str, name: str) -> bool:
+def is_activation(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
     """Whether a node is an activation function of the forward pass."""
     return kind.lower() in _ACTIVATIONS and "gradients/" not in name.lower()
 
 
-def is_loss(kind: str, name: str) -> bool:
+def is_loss(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
     """Whether a node belongs to a loss: a scope has `loss` in its name, that around the network aside."""
     lower = name.lower()
     return (

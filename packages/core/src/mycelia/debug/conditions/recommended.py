@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from mycelia.debug.conditions.catalogue import ACTIVATION, GRADIENT, LOSS, WEIGHT, Condition
-from mycelia.debug.conditions.check import is_activation, is_gradient, is_loss, is_shared, is_weight
+from mycelia.debug.conditions.check import (
+    NOTHING_KNOWN,
+    is_activation,
+    is_gradient,
+    is_loss,
+    is_shared,
+    is_weight,
+)
 
 _TARGETS = {WEIGHT: is_weight, GRADIENT: is_gradient, ACTIVATION: is_activation, LOSS: is_loss}
 
@@ -27,9 +35,17 @@ RECOMMENDED: tuple[tuple[str, dict[str, float], str], ...] = (
 )  # fmt: skip
 
 
-def suits(wanted: Condition, kind: str, name: str, operator: str = "") -> bool:
-    """Whether a condition is about a node of this type and full name; `operator`: about such alone."""
+def suits(
+    wanted: Condition,
+    kind: str,
+    name: str,
+    operator: str = "",
+    attributes: Mapping[str, str] = NOTHING_KNOWN,
+) -> bool:
+    """Whether a condition is about a node of this type, full name and attributes; `operator`: about such
+    alone.
+    """
     test = is_shared if wanted.compares_ranks else _TARGETS.get(wanted.target)
     is_meant = not operator or kind.lower().removesuffix("v2") == operator
     is_meant = is_meant and (not wanted.kinds or kind.lower() in wanted.kinds)
-    return is_meant and (test is None or test(kind, name))
+    return is_meant and (test is None or test(kind, name, attributes))

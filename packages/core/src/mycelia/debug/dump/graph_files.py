@@ -6,6 +6,7 @@ import json
 import linecache
 import os
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mycelia.debug.dump import files
@@ -19,10 +20,12 @@ from mycelia.engine.observing import Operator
 from mycelia.engine.observing.observers import Watched
 from mycelia.engine.tensors.tensor import Tensor
 
+_NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
-def write_graph(root: str, of: Watched) -> None:
+
+def write_graph(root: str, of: Watched, roles: Mapping[str, str] = _NOTHING_KNOWN) -> None:
     """``graphs/ms_output_trace_code_graph_N.ir`` and ``.pb``, what `write_operators` writes, and
-    ``execution_order/ms_execution_order_graph_N.csv`` below `root`.
+    ``execution_order/ms_execution_order_graph_N.csv`` below `root`. `roles`: of Parameters, see `Run.roles`.
 
     Errors: OSError.
     """
@@ -30,8 +33,8 @@ def write_graph(root: str, of: Watched) -> None:
     for folder in ("graphs", "execution_order"):
         os.makedirs(os.path.join(root, folder), exist_ok=True)
     path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{of.number}")
-    files.write(f"{path}.ir", [_Text(of).text()])
-    write_message(path, of.number, graphs.of_graph(of))
+    files.write(f"{path}.ir", [_Text(of, roles).text()])
+    write_message(path, of.number, graphs.of_graph(of, roles))
     known = (
         (
             operator,
@@ -46,7 +49,11 @@ def write_graph(root: str, of: Watched) -> None:
 
 
 def write_calls(
-    root: str, number: int, calls: list[Call], parameters: Sequence[tuple[str, Tensor]] = ()
+    root: str,
+    number: int,
+    calls: list[Call],
+    parameters: Sequence[tuple[str, Tensor]] = (),
+    roles: Mapping[str, str] = _NOTHING_KNOWN,
 ) -> None:
     """The same files for the eager calls of a step, which read `parameters`; who made an input is known by
     where it lies, and ``_`` stands for what no call made.
@@ -59,7 +66,7 @@ def write_calls(
     known: list[tuple[Operator, list[DType | None], list[int]]] = []
     for place, (label, tensor) in enumerate(parameters, 1):
         made[tensor._data_ptr] = f"%para{place}_{label}"
-        lines.append(f"{made[tensor._data_ptr]}: {_shown(tensor.dtype, tensor.shape)}")
+        lines.append(f"{made[tensor._data_ptr]}: {_shown(tensor.dtype, tensor.shape)}{_role(label, roles)}")
     lines += ["", f"subgraph @eager{number}() {{"]
     for place, (operator, inputs, outputs) in enumerate(calls):
         read = ", ".join("_" if t is None else made.get(t._data_ptr, "_") for t in inputs)
@@ -75,7 +82,7 @@ def write_calls(
         lines += _origin(operator, "      ")
     path = os.path.join(root, "graphs", f"ms_output_trace_code_graph_{number}")
     files.write(f"{path}.ir", ["\n".join([*lines, "}", ""])])
-    write_message(path, number, graphs.of_calls(number, calls, dict(parameters)))
+    write_message(path, number, graphs.of_calls(number, calls, dict(parameters), roles))
     write_operators(root, number, known)
     write_order(root, number, [operator.name for operator, _, _ in calls])
 
@@ -118,8 +125,8 @@ def constants(graph: Graph) -> list[Tensor]:
 class _Text:
     """The form of MindSpore's IR files: an operator a line, below it types, full name and source lines."""
 
-    def __init__(self, of: Watched) -> None:
-        self.of = of
+    def __init__(self, of: Watched, roles: Mapping[str, str]) -> None:
+        self.of, self.roles = of, roles
         self.names: dict[Value, str] = {}
         self.count = 0
 
@@ -136,7 +143,7 @@ class _Text:
         ]
         for index, (label, value) in enumerate(zip(self.of.parameter_names, graph.parameters), 1):
             self.names[value] = f"%para{index}_{label}"
-            lines.append(f"{self.names[value]}: {_type(value)}")
+            lines.append(f"{self.names[value]}: {_type(value)}{_role(label, self.roles)}")
         lines += ["", f"subgraph @{name}() {{"]
         self.region(graph, lines, "  ")
         lines += ["}", ""]
@@ -197,6 +204,10 @@ def _types(tensors: Sequence[Tensor | None]) -> str:
 
 def _shown(dtype: DType, shape: Sequence[Any]) -> str:
     return f"<Tensor[{files.dtype_name(dtype)}], ({', '.join(map(str, shape))})>"
+
+
+def _role(label: str, roles: Mapping[str, str]) -> str:
+    return f"  :  role: {roles[label]}" if label in roles else ""
 
 
 def _attributes(attrs: Mapping[str, Any]) -> str:

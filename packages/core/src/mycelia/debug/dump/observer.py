@@ -93,6 +93,7 @@ class DumpObserver(Observer):
 
     def begin(self, run: Run) -> None:
         step = run.notes[self] = Step(self.named(run), self.number(run))
+        step.roles = run.roles()
         if self.trouble is not None:
             self.trouble.begin(step)
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
@@ -107,6 +108,8 @@ class DumpObserver(Observer):
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
             return
         # Which Parameters eager calls read shows one by one; a graph has told of its own at the beginning.
+        if len(run.parameters) > step.parameters:
+            step.roles = run.roles()
         for name in list(run.parameters)[step.parameters :]:
             _, value = run.parameters[name]
             self.take(run, self.group(PARAMETER, name, (), [value]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.debug.conditions import (
+    ROLE,
     Around,
     Condition,
     Memory,
@@ -45,10 +46,11 @@ class Watch:
         self.memory = Memory(self.condition, self.parameters)
         self.nodes = given.get("nodes", [])
 
-    def looks_at(self, record: Record) -> bool:
+    def looks_at(self, record: Record, role: str | None) -> bool:
         if self.nodes and not any(part in record.name for part in self.nodes):
             return False
-        return suits(self.condition, record.kind, record.name)
+        attributes = {} if role is None else {ROLE: role}
+        return suits(self.condition, record.kind, record.name, attributes=attributes)
 
 
 class Trouble:
@@ -75,7 +77,9 @@ class Trouble:
         for watch in self.watches:
             read = group.records("input") if watch.condition.reads_inputs else ()
             inputs = [array_of(r.tensor) for r in read] or None
-            for record in filter(watch.looks_at, group.records("output")):
+            for record in group.records("output"):
+                if not watch.looks_at(record, step.roles.get(record.name)):
+                    continue
                 reason = self.hits(watch, step, group, record, inputs)
                 step.reason = step.reason or reason
 

@@ -90,9 +90,9 @@ class Writer:
             self.known_graphs[step.of.number] = step.extent
             if step.of.graph is None:
                 parameters = [(group.name, tensor) for group in read for tensor in group.tensors]
-                graph_files.write_calls(self.root, step.of.number, calls, parameters)
+                graph_files.write_calls(self.root, step.of.number, calls, parameters, step.roles)
             else:
-                graph_files.write_graph(self.root, step.of)
+                graph_files.write_graph(self.root, step.of, step.roles)
                 self.write_constants(step.of)
         graph_files.note_run(self.root, step.of.number, step.iteration)
 

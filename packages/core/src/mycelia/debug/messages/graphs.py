@@ -38,13 +38,15 @@ def graph_name(number: int) -> str:
     return f"graph_{number}"
 
 
-def of_graph(of: Watched) -> GraphProto:
-    """The graph of a compiled function, branches and loops as operators in a row."""
+def of_graph(of: Watched, roles: Mapping[str, str]) -> GraphProto:
+    """The graph of a compiled function, branches and loops as operators in a row. `roles`: of Parameters, see
+    `Run.roles`.
+    """
     assert of.graph is not None
     found = _Graph(of.number)
     makers: dict[Value, str] = {}
     for name, value in zip(of.parameter_names, of.graph.parameters):
-        makers[value] = found.parameter(name, value.type.dtype, value.type.shape)
+        makers[value] = found.parameter(name, value.type.dtype, value.type.shape, roles)
     _region(of, of.graph, makers, found)
     for value in of.graph.outputs:
         if value in makers:
@@ -71,13 +73,15 @@ def _region(of: Watched, graph: Graph, makers: dict[Value, str], found: _Graph) 
                     makers[value] = makers[made]
 
 
-def of_calls(number: int, calls: Iterable[Call], parameters: Mapping[str, Tensor]) -> GraphProto:
+def of_calls(
+    number: int, calls: Iterable[Call], parameters: Mapping[str, Tensor], roles: Mapping[str, str]
+) -> GraphProto:
     """The graph of eager calls; who made an input is known by where it lies, and Python numbers are constants
     of it.
     """
     found = _Graph(number)
     makers = {
-        tensor._data_ptr: found.parameter(name, tensor.dtype, tensor.shape)
+        tensor._data_ptr: found.parameter(name, tensor.dtype, tensor.shape, roles)
         for name, tensor in parameters.items()
     }
     for operator, inputs, outputs in calls:
@@ -117,8 +121,9 @@ class _Graph:
     def __init__(self, number: int) -> None:
         self.message = GraphProto(name=graph_name(number), root_name=graph_name(number))
 
-    def parameter(self, name: str, dtype: Any, shape: Sequence[Any]) -> str:
-        self.message.parameters.append(ParameterProto(name=name, type=_type(dtype, shape)))
+    def parameter(self, name: str, dtype: Any, shape: Sequence[Any], roles: Mapping[str, str]) -> str:
+        told = ParameterProto(name=name, type=_type(dtype, shape), role=roles.get(name, ""))
+        self.message.parameters.append(told)
         return name
 
     def operator(

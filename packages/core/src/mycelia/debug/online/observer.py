@@ -126,7 +126,7 @@ class Debugged(Observer):
                 ((run.of.number, n), t) for n, t, is_parameter in run.named_arguments() if is_parameter
             )
             if run.of.graph is not None and run.of.number not in self.graphs:
-                self.tell_graph(run.of.number, graphs.of_graph(run.of))
+                self.tell_graph(run.of.number, graphs.of_graph(run.of, run.roles()))
                 if not self.is_begun:
                     self.is_begun = True
                     self.guarded(self.wait)
@@ -191,7 +191,7 @@ class Debugged(Observer):
         if self.extents.get(number, -1) < run.extent:
             self.extents[number], self.is_begun = run.extent, True
             read = {name: before for name, (_, before) in run.parameters.items()}
-            self.tell_graph(number, graphs.of_calls(number, values.outline, read))
+            self.tell_graph(number, graphs.of_calls(number, values.outline, read, run.roles()))
 
     def settled(self, run: Run) -> None:
         if self.depth:

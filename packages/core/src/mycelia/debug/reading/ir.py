@@ -12,6 +12,7 @@ _NODE = re.compile(r"\s*(%[^=]*?)\s*=\s*(?:PrimFunc_)?([A-Za-z0-9_]+)\((.*?)\)\s
 _SCOPE = re.compile(r"\s*# Fullname with scope: \((.*)\)\s*$")
 #: By MindSpore 2.10 with columns, a function with its last line (its group 3); by 2.0 without either.
 _LINE = re.compile(r"\s*# (?:inlined:)?In file (.*?):(\d+)(~\d+)?(?:, \d+~\d+)?/(.*)/\s*$")
+_ROLE = re.compile(r"  :  role: (.+?)\s*$")
 _VALUE = re.compile(r"%[A-Za-z0-9_.]+")
 
 
@@ -55,6 +56,8 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
                 name = line.partition(":")[0].strip()
                 label = re.sub(r"^%para\d+_", "", name)
                 makers[name] = nodes[label] = GraphNode("Parameter", label)
+                if role := _ROLE.search(line):
+                    nodes[label].attributes["role"] = role[1]
                 continue
             if match := _NODE.match(line):
                 current = _node(match, makers)

@@ -13,7 +13,7 @@ from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, short
 from mycelia.engine.base import errors
 
-_KINDS: dict[str, Callable[[str, str], bool]] = {
+_KINDS: dict[str, Callable[..., bool]] = {
     "weights": is_weight,
     "gradients": is_gradient,
     "activations": is_activation,
@@ -30,7 +30,7 @@ def _nodes(place: Place, screen: Screen, words: list[str]) -> None:
     found = place.nodes
     for word in words:
         if word in _KINDS:
-            found = [n for n in found if _KINDS[word](n.kind, n.name)]
+            found = [n for n in found if _KINDS[word](n.kind, n.name, n.attributes)]
         elif word == "bad":
             found = [n for n in found if (n.graph, n.name) in bad]
         elif word.startswith("code="):

@@ -32,7 +32,7 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
     if words == ["recommended"]:
         for name, given, operator in RECOMMENDED:
             wanted = condition(name)
-            nodes = [n for n in place.nodes if suits(wanted, n.kind, n.name, operator)]
+            nodes = [n for n in place.nodes if suits(wanted, n.kind, n.name, operator, n.attributes)]
             if nodes:
                 place.source.watch(wanted, dict(given), nodes)
     elif words:
@@ -41,7 +41,8 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
         wanted.values(given)
         nodes = [
             n for n in place.nodes
-            if suits(wanted, n.kind, n.name) and all(t.lower() in n.name.lower() for t in texts)
+            if suits(wanted, n.kind, n.name, attributes=n.attributes)
+            and all(t.lower() in n.name.lower() for t in texts)
         ]  # fmt: skip
         if not nodes:
             raise errors.value_error("watch", f"{wanted.id} is about no node with {' '.join(texts)!r} in it")

@@ -18,6 +18,8 @@ from mycelia.engine.tensors.tensor import Parameter, Tensor
 if TYPE_CHECKING:
     from mycelia.engine.observing.eager_programs import EagerPrograms
 
+PARAMETER, OPTIMIZER_STATE = "Parameter", "optimizer state"  # what a graph's argument may be to the training
+
 NOTHING, VALUES, RESULTS = range(3)  # what an observer wants of a run
 
 
@@ -150,9 +152,15 @@ class Run:
         """
         return self.of if self.programs is None else self.programs.of(self.operators, self.parameters)
 
+    def roles(self) -> dict[str, str]:
+        """`OPTIMIZER_STATE` or `PARAMETER` of each Parameter by name, of eager calls those read so far."""
+        named = [(name, tensor) for name, tensor, is_parameter in self.named_arguments() if is_parameter]
+        named += [(name, parameter) for name, (parameter, _) in self.parameters.items()]
+        return {name: OPTIMIZER_STATE if p._is_optimizer_state else PARAMETER for name, p in named}
+
     @property
     def extent(self) -> int:
-        """How much of a program eager calls have shown so far: a step that shows more describes it better."""
+        """How much of a program eager calls have shown so far: who shows more describes it better."""
         return len(self.operators) + len(self.parameters)
 
     @property

@@ -85,6 +85,7 @@ class Parameter(Tensor):
     # What MindSpore's parallel modes and caches of embeddings ask for.
     layerwise_parallel = sliced = unique = cache_enable = parallel_optimizer_comm_recompute = False
     parallel_optimizer, comm_fusion, key, cache_shape = True, 1, -1, ()
+    _is_optimizer_state = False  # as the optimizer that owns it says
 
     def __new__(cls, default_input=None, *args, **kwargs):
         return super().__new__(cls)

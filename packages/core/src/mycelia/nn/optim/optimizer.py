@@ -15,6 +15,7 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
 from mycelia.nn.optim import sharing
 from mycelia.nn.optim.handles import Handles
+from mycelia.nn.optim.states import OwnsStates
 
 
 class _TableRate(LearningRateSchedule):
@@ -31,7 +32,7 @@ class _TableRate(LearningRateSchedule):
         return gather(self.learning_rate, _clipping.minimum(global_step, last), 0)
 
 
-class Optimizer(Handles, Cell):
+class Optimizer(OwnsStates, Handles, Cell):
     """Base class of the optimizers.
 
     `learning_rate`: a number, a 0-d Tensor, one rate per step (list or 1-D Tensor), or a

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.debug import Statistics, statistics
+from mycelia.debug.conditions import ROLE
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.values import from_messages
 from mycelia.debug.online.watchpoints import number_of
@@ -88,7 +89,8 @@ class TrainingSource:
         for name, graph in training.graphs.items():
             number = int(name.rpartition("_")[2]) if name.rpartition("_")[2].isdecimal() else 0
             for parameter in graph.parameters:
-                node = Node(self, rank, number, parameter.name, "Parameter")
+                role = {ROLE: parameter.role} if parameter.role else {}
+                node = Node(self, rank, number, parameter.name, "Parameter", attributes=role)
                 self._shapes[node] = 0, 1
                 found.append(node)
             names = {n.name: n.full_name or n.name for n in graph.node}

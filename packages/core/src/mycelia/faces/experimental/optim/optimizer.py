@@ -10,6 +10,7 @@ from mycelia.engine.communication import mode
 from mycelia.engine.ops.control_flow.state import assign_add
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
+from mycelia.nn.optim.states import OwnsStates
 
 
 def at_least(owner: str, least: float, **values) -> None:
@@ -33,7 +34,7 @@ def fractions(owner: str, **values) -> None:
             raise errors.value_error(owner, f"{name} must be in [0, 1), but got {value}")
 
 
-class Optimizer(Cell):
+class Optimizer(OwnsStates, Cell):
     """Base class: `params` are Parameters or groups ``{"params": [...], option: value}``, `defaults` the
     options of a group that does not name them.
 
