@@ -1,4 +1,5 @@
 # Written by tools/gen_stubs.py.
+from mycelia.faces.boost.accumulation import GradientAccumulation as GradientAccumulation
 from mycelia.faces.boost.freeze import FreezeOpt as FreezeOpt, GradientFreeze as GradientFreeze
 from mycelia.faces.boost.layers import CommonHeadLastFN as CommonHeadLastFN, LessBN as LessBN
 from mycelia.faces.boost.parameters import (
@@ -28,10 +29,6 @@ class BoostTrainOneStepWithLossScaleCell:
 
 class DimReduce:
     """Second order steps in few dimensions. Errors: RuntimeError without Ascend."""
-    def __init__(self, *args, **kwargs) -> None: ...
-
-class GradientAccumulation:
-    """Accumulates gradients over steps. Errors: RuntimeError without Ascend."""
     def __init__(self, *args, **kwargs) -> None: ...
 
 class GroupLossScaleManager:

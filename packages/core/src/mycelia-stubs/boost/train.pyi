@@ -2,8 +2,7 @@
 from mycelia.boost import (
     AdaSum as AdaSum, AutoBoost as AutoBoost,
     BoostTrainOneStepWithLossScaleCell as BoostTrainOneStepWithLossScaleCell, DimReduce as DimReduce,
-    GradientAccumulation as GradientAccumulation, GroupLossScaleManager as GroupLossScaleManager,
-    freeze_cell as freeze_cell,
+    GroupLossScaleManager as GroupLossScaleManager, freeze_cell as freeze_cell,
 )
 from mycelia.engine._C import Tensor as Tensor
 from mycelia.faces.boost.freeze import FreezeOpt as FreezeOpt
@@ -12,6 +11,5 @@ from mycelia.nn.wrap.cell_wrapper import TrainOneStepCell as TrainOneStepCell
 
 __all__ = [
     "AdaSum", "AutoBoost", "BoostTrainOneStepCell", "BoostTrainOneStepWithLossScaleCell", "DimReduce",
-    "FreezeOpt", "GradientAccumulation", "GroupLossScaleManager", "Tensor", "TrainOneStepCell",
-    "freeze_cell",
+    "FreezeOpt", "GroupLossScaleManager", "Tensor", "TrainOneStepCell", "freeze_cell",
 ]

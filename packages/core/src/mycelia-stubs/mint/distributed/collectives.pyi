@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from mycelia.engine.communication.messages import as_bytes as as_bytes, from_bytes as from_bytes
+from mycelia.engine.communication.transport import as_bytes as as_bytes, from_bytes as from_bytes
 from mycelia.engine.tensors.tensor import is_tensor as is_tensor
 from mycelia.faces.mint.distributed.collectives import (
     all_gather as all_gather, all_gather_into_tensor as all_gather_into_tensor,

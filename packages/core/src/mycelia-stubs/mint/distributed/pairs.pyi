@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from mycelia.engine.communication.messages import as_bytes as as_bytes, from_bytes as from_bytes
+from mycelia.engine.communication.transport import as_bytes as as_bytes, from_bytes as from_bytes
 from mycelia.engine.ops.control_flow.debug import is_captured as is_captured
 from mycelia.faces.mint.distributed.collectives import check_tensor as check_tensor
 from mycelia.faces.mint.distributed.groups import check_group as check_group

@@ -3,11 +3,12 @@ from mycelia.engine.communication.communicator import Communicator as Communicat
 from mycelia.engine.communication.launch import (
     LaunchConfig as LaunchConfig, from_environment as from_environment,
 )
-from mycelia.engine.communication.messages import (
-    Message as Message, MessageCommunicator as MessageCommunicator, Transport as Transport,
-    as_bytes as as_bytes, from_bytes as from_bytes, from_wire as from_wire, wire_name as wire_name,
-)
+from mycelia.engine.communication.messages import MessageCommunicator as MessageCommunicator
 from mycelia.engine.communication.reductions import combine as combine, name_of as name_of
+from mycelia.engine.communication.transport import (
+    Message as Message, Transport as Transport, as_bytes as as_bytes, from_bytes as from_bytes,
+    from_wire as from_wire, wire_name as wire_name,
+)
 
 __all__ = [
     "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from mycelia.engine.communication.communicator import Communicator, Pending
 from mycelia.engine.communication.launch import LaunchConfig, from_environment
-from mycelia.engine.communication.messages import (
+from mycelia.engine.communication.messages import MessageCommunicator
+from mycelia.engine.communication.reductions import REDUCTIONS, combine, name_of
+from mycelia.engine.communication.transport import (
     Message,
-    MessageCommunicator,
     Transport,
     as_bytes,
     from_bytes,
     from_wire,
     wire_name,
 )
-from mycelia.engine.communication.reductions import REDUCTIONS, combine, name_of
 
 __all__ = [
     "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",

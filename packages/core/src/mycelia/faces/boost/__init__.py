@@ -3,6 +3,7 @@
 What joins several devices (AdaSum, DimReduce) or needs an Ascend device raises an error at its use.
 """
 
+from mycelia.faces.boost.accumulation import GradientAccumulation
 from mycelia.faces.boost.freeze import FreezeOpt, GradientFreeze, freeze_cell
 from mycelia.faces.boost.layers import CommonHeadLastFN, LessBN
 from mycelia.faces.boost.parameters import OptimizerProcess, ParameterProcess
@@ -12,7 +13,6 @@ from mycelia.faces.boost.train import (
     BoostTrainOneStepCell,
     BoostTrainOneStepWithLossScaleCell,
     DimReduce,
-    GradientAccumulation,
     GroupLossScaleManager,
 )
 

@@ -72,5 +72,4 @@ BoostTrainOneStepWithLossScaleCell = _only_ascend(
     "BoostTrainOneStepWithLossScaleCell", "A training step with a scaled loss."
 )
 DimReduce = _only_ascend("DimReduce", "Second order steps in few dimensions.")
-GradientAccumulation = _only_ascend("GradientAccumulation", "Accumulates gradients over steps.")
 GroupLossScaleManager = _only_ascend("GroupLossScaleManager", "A loss scale for each group of layers.")

@@ -63,21 +63,33 @@ def run(size: int, function: Callable[[int], Any], timeout_s: float = TIMEOUT_S)
     """
     if size < 1:
         raise errors.value_error("run", f"size must be positive, but got {size}")
-    results: list[Any] = [None] * size
-    failed: list[BaseException] = []
     hub = _Hub()
     hub.ranks = [_ThreadTransport(hub, rank, size, timeout_s) for rank in range(size)]
 
-    def work(rank: int) -> None:
+    def work(rank: int) -> Any:
         why = "it has ended"
         try:
             with world.in_thread(MessageCommunicator(hub.ranks[rank], world.WORLDS[0], range(size))):
-                results[rank] = function(rank)
+                return function(rank)
         except BaseException as cause:
-            failed.append(cause)
             why = f"it has failed with {type(cause).__name__}: {cause}"
+            raise
         finally:
             hub.ranks[rank].end(why)
+
+    return in_threads(size, work)
+
+
+def in_threads(size: int, function: Callable[[int], Any]) -> list[Any]:
+    """What ``function(number)`` returns in each of `size` threads. Errors: what one of them raised first."""
+    results: list[Any] = [None] * size
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            results[number] = function(number)
+        except BaseException as cause:
+            failed.append(cause)
 
     threads = [threading.Thread(target=work, args=(rank,), name=f"rank {rank}") for rank in range(size)]
     for thread in threads:
