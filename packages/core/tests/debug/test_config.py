@@ -151,3 +151,68 @@ def test_kernels_match_names_parts_of_types_and_expressions():
     assert kernels.matches("Conv2DBackpropInput", "Gradients/x-op0")
     assert kernels.matches("MatMul", "Gradients/Default/fc1-Dense/MatMul-op0")
     assert not kernels.matches("MatMul", "Default/fc1-Dense/MatMul-op0")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("path", "/tmp/\0x", "at most 255 bytes"),
+        ("path", "/tmp/" + "a" * 300, "at most 255 bytes"),
+        ("path", "/tmp/\ud800", "at most 255 bytes"),
+        ("net_name", "a" * 300, "at most 255"),
+        ("iteration", "9" * 5000, "'0|5-8|100-120'"),
+        ("signal", "SIGKILL", "the name of a signal"),
+        ("signal", 0, "the name of a signal"),
+        ("kernels", ["name-regex(a{99999999999})"], "regular expressions"),
+        ("kernels", ["name-regex(" + "(" * 5000 + ")" * 5000 + ")"], "regular expressions"),
+        ("conditions", [{"condition": "nothing"}], "'conditions[0].condition'"),
+        ("conditions", [{"condition": 1}], "'conditions[0]'"),
+        ("conditions", [{"condition": "tensor_overflow", "more": 1}], "'conditions[0]'"),
+        ("conditions", [{"condition": "tensor_overflow", "nodes": "Exp"}], "'conditions[0].nodes'"),
+        ("conditions", [{"condition": "tensor_overflow", "nodes": [1]}], "'conditions[0].nodes'"),
+        ("conditions", [{"condition": "tensor_too_large", "params": []}], "'conditions[0].params'"),
+        ("conditions", [{"condition": "tensor_too_large", "params": {"max_gt": "x"}}], "max_gt"),
+        ("conditions", [{"condition": "tensor_too_large", "params": {"max": 1}}], "'conditions[0].params'"),
+        ("conditions", [{"condition": "rank_mismatch"}], "compares several"),
+    ],
+)
+def test_what_would_fail_later_is_refused_at_once(field, value, expected):
+    with pytest.raises(ValueError, match=f"'{field}") as error:
+        made(**{field: value})
+    assert expected in str(error.value) and len(str(error.value)) < 1000
+
+
+WRONG = [
+    None, True, False, 0, 1, -1, 2, 4, 0.5, float("inf"), float("nan"), 10**400, 2**63, "", "0", "all", "\0",
+    "/" + "a" * 300, "../x", "/dev/null/x", [], [None], [[]], {}, {"a": 1}, "name-regex(", "9" * 5000, "5|",
+    "SIGSTOP", "SIG_DFL", [1, "x"], [""], [True], {1: 2}, "\ud800", b"x", (1,), [{"condition": None}],
+    [{"condition": "expression", "params": {"expression": "("}}], [{"condition": "dead_relu", "nodes": 5}],
+]  # fmt: skip
+FIELDS = {
+    "common_dump_settings": [
+        "dump_mode", "path", "net_name", "iteration", "saved_data", "input_output", "kernels",
+        "support_device", "statistic_category", "op_debug_mode", "overflow_number", "initial_iteration",
+        "layout", "naming", "last_steps", "last_bytes", "before", "after", "eager", "signal", "conditions",
+    ],
+    "e2e_dump_settings": [
+        "enable", "trans_flag", "sample_mode", "sample_num", "save_kernel_args", "stat_calc_mode",
+        "device_stat_precision_mode",
+    ],
+    "async_dump_settings": ["enable", "op_debug_mode", "file_format"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("section", FIELDS)
+def test_every_wrong_value_of_every_field_is_taken_or_refused_by_name(section):
+    for field in FIELDS[section]:
+        for wrong in WRONG:
+            content = {"common_dump_settings": {"path": "/tmp/d"}, "e2e_dump_settings": {"enable": True}}
+            content["async_dump_settings"] = {"enable": True}
+            content[section] = {**content[section], field: wrong}
+            if section == "async_dump_settings":
+                content["e2e_dump_settings"]["enable"] = False
+            try:
+                assert parse(content).path
+            except ValueError as error:
+                assert f"{field}" in str(error) or "must have 'enable'" in str(error), (field, wrong)
+                assert getattr(error, "code", "").startswith("MYC-"), (field, wrong)

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from mycelia.debug.dump import condition_entries
+from mycelia.debug.dump.condition_entries import shown
 from mycelia.engine.base import config, errors, log
 
 DUMP_ALL, DUMP_KERNELS, DUMP_TARGETS = 0, 1, 2  # dump_mode
@@ -56,7 +58,7 @@ class Kernels:
             if expression:
                 try:
                     self.patterns[re.compile(expression[1])] = entry
-                except re.error as cause:
+                except (re.error, OverflowError, RecursionError) as cause:
                     raise _invalid(
                         "kernels", f"regular expressions inside name-regex(): {cause}", entry
                     ) from None
@@ -137,7 +139,7 @@ class DumpConfig:
 
 
 def _invalid(name: str, expected: str, got: Any, kind: type = errors.MyceliaValueError) -> Exception:
-    return errors.error(kind, "dump_config", f"the field '{name}' must be {expected}, but got {got!r}")
+    return errors.error(kind, "dump_config", f"the field '{name}' must be {expected}, but got {shown(got)}")
 
 
 def read(path: str) -> DumpConfig:
@@ -163,9 +165,9 @@ def parse(content: Any, text: str = "") -> DumpConfig:
     """
     if not isinstance(content, Mapping):
         raise errors.value_error(
-            "dump_config", f"it must be an object with 'common_dump_settings', but got {content!r:.80}"
+            "dump_config", f"it must be an object with 'common_dump_settings', but got {shown(content)}"
         )
-    if not any(key.endswith("_dump_settings") for key in content):
+    if not any(str(key).endswith("_dump_settings") for key in content):
         content = {"common_dump_settings": dict(content), "e2e_dump_settings": {"enable": True}}
     common = _section(content, "common_dump_settings", required=True)
     e2e = _section(content, "e2e_dump_settings")
@@ -183,7 +185,9 @@ def parse(content: Any, text: str = "") -> DumpConfig:
     found = _common(common, text if text and "net_name" in common and "input_output" in common else "")
     if not found.text:  # MindInsight opens no dump that leaves these out
         said = {**common, "net_name": found.net_name, "input_output": found.input_output}
-        found = _replace(found, text=json.dumps({**content, "common_dump_settings": said}))
+        whole = {**content, "common_dump_settings": said}
+        # Sections that are not enabled may hold what JSON has not.
+        found = _replace(found, text=json.dumps(whole, default=repr, skipkeys=True))
     if not synchronous:
         found = _replace(found, asynchronous=True)
         old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")
@@ -246,9 +250,6 @@ def _common(common: Mapping, text: str) -> DumpConfig:
         raise _invalid("kernels", "a list of strings", kernels)
     if mode == DUMP_KERNELS and not kernels:
         raise _invalid("kernels", "a list with the names of operators, since dump_mode is 1", kernels)
-    conditions = common.get("conditions", [])
-    if not isinstance(conditions, list) or not all(isinstance(c, dict) for c in conditions):
-        raise _invalid("conditions", "a list of objects", conditions)
     return DumpConfig(
         path=_path(common),
         net_name=_net_name(common),
@@ -266,7 +267,7 @@ def _common(common: Mapping, text: str) -> DumpConfig:
         naming=_choice(common, "naming", ("2.10", "2.0"), "2.10"),
         last_steps=_count(common, "last_steps"),
         last_bytes=_count(common, "last_bytes"),
-        conditions=tuple(conditions),
+        conditions=condition_entries.checked(common.get("conditions", [])),
         before=_count(common, "before"),
         after=_count(common, "after"),
         signal=_signal(common),
@@ -328,13 +329,23 @@ def _path(given: Mapping) -> str:
         path = os.path.join(os.path.abspath(below), "debug_dump")
     if not os.path.isabs(path):
         raise _invalid("path", "an absolute path", path)
+    if not _is_writable_name(path):
+        raise _invalid("path", "an absolute path of names with at most 255 bytes", path)
     return path
+
+
+def _is_writable_name(path: str) -> bool:
+    """Whether file systems have such names at all."""
+    try:
+        return "\0" not in path and all(len(os.fsencode(part)) <= 255 for part in path.split(os.sep))
+    except UnicodeEncodeError:
+        return False
 
 
 def _net_name(given: Mapping) -> str:
     name = given.get("net_name", "Net")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]+", name) or name in (".", ".."):
-        raise _invalid("net_name", "a name of letters, digits and _ . -", name)
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]{1,255}", name) or name in (".", ".."):
+        raise _invalid("net_name", "a name of letters, digits and _ . -, at most 255 of them", name)
     return name
 
 
@@ -350,7 +361,7 @@ def _iterations(value: Any) -> tuple[tuple[int, int], ...] | None:
         return None
     found = []
     for part in value.split("|"):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        match = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", part)
         low = int(match[1]) if match else 0
         high = int(match[2]) if match and match[2] else low
         if match is None or high < low:
@@ -385,7 +396,10 @@ def _signal(given: Mapping) -> str:
     import signal
 
     name = given.get("signal", "")
-    if name and (not isinstance(name, str) or not isinstance(getattr(signal, name, None), signal.Signals)):
+    if name == "":
+        return name
+    is_known = isinstance(name, str) and isinstance(getattr(signal, name, None), signal.Signals)
+    if not is_known or name in ("SIGKILL", "SIGSTOP"):  # nobody may handle these
         raise _invalid("signal", "the name of a signal, such as 'SIGUSR1'", name)
     return name
 

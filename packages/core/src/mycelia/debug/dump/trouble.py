@@ -18,31 +18,19 @@ from mycelia.debug.conditions import (
 from mycelia.debug.conditions.recommended import suits
 from mycelia.debug.dump.groups import Group, Record, Step
 from mycelia.debug.statistics import array_of, is_finite
-from mycelia.engine.base import errors
 
 
 class Watch:
     """One entry of the field `conditions`: ``{"condition": "tensor_overflow", "params": {...}, "nodes":
     [...]}``.
 
-    `nodes`: parts of the full names that are looked at; without it all that the condition is for.
-    Errors: ValueError, TypeError for a condition or parameters that there are not.
+    `nodes`: parts of the full names that are looked at; without it all that the condition is for. The entry
+    was checked where the configuration was read.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        unknown = set(given) - {"condition", "params", "nodes"}
-        if unknown or not isinstance(given.get("condition"), str):
-            expected = "objects with 'condition', and 'params' and 'nodes' if they like"
-            raise errors.value_error(
-                "dump_config", f"the field 'conditions' must hold {expected}, but got {given!r}"
-            )
         self.condition: Condition = condition(given["condition"])
         self.parameters = given.get("params", {})
-        if self.condition.compares_ranks:
-            raise errors.value_error(
-                "dump_config",
-                f"{self.condition.id} compares ranks, and a run sees one: ask a DumpAnalyzer of their dumps",
-            )
         self.memory = Memory(self.condition, self.parameters)
         self.nodes = given.get("nodes", [])
 
