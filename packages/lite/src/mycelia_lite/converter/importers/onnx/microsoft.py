@@ -113,9 +113,26 @@ def _skip_norm(call, x, skip, gamma, *more):
 
 @_own("QLinearAdd", "QLinearMul")
 def _quantized_binary(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero=None):
-    left, right = _float(a, a_scale, a_zero), _float(b, b_scale, b_zero)
-    y = (ops.add if call.kind.endswith("Add") else ops.mul)(left, right)
-    return _quantized(y, y_scale, y_zero, a.dtype)
+    """Steps of the result, rounded as onnxruntime does: halves are frequent."""
+    one = scalar(1.0, a_scale)
+    numbers = [
+        scalar(0.0, a_scale) if z is None else cast(ops.reshape(z, ()), ms.float32)
+        for z in (a_zero, b_zero, y_zero)
+    ]
+    scales = [ops.reshape(s, ()) for s in (a_scale, b_scale, y_scale)]
+    if call.kind.endswith("Mul"):
+        product = ops.mul(ops.sub(cast(a, ms.float32), numbers[0]), ops.sub(cast(b, ms.float32), numbers[1]))
+        factor = ops.div(ops.mul(scales[0], scales[1]), scales[2])
+        return _quantized(ops.add(ops.mul(product, factor), numbers[2]), one, None, a.dtype)
+    first, second = (ops.div(s, scales[2]) for s in scales[:2])
+    start = ops.sub(numbers[2], _multiplied(first, numbers[0], ops.mul(second, numbers[1])))
+    total = _multiplied(cast(a, ms.float32), first, _multiplied(cast(b, ms.float32), second, start))
+    return _quantized(total, one, None, a.dtype)
+
+
+def _multiplied(x: Any, y: Any, z: Any) -> Any:
+    """x y + z of float32, rounded once."""
+    return cast(ops.add(ops.mul(*(cast(v, ms.float64) for v in (x, y))), cast(z, ms.float64)), ms.float32)
 
 
 @_own("QLinearSigmoid", "QLinearLeakyRelu")
