@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
+import sys
 import time
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -24,7 +26,9 @@ _TOKEN = re.compile(r"(?<=[?&]token=)[^& ]+")
 
 
 class LogFile(RotatingFileHandler):
-    """A file that only its user may read, begun anew at 50 MiB; 30 full ones are kept."""
+    """A file that only its user may read, begun anew at 50 MiB; 30 full ones are kept. Lines that a full disk
+    has no room for are lost, which ends nothing else.
+    """
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -38,6 +42,14 @@ class LogFile(RotatingFileHandler):
             return os.open(name, flags | os.O_CLOEXEC, 0o600)
 
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=private)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 class _Form(logging.Formatter):
