@@ -56,7 +56,7 @@ class Stopped(launcher.Worker):
     """A worker that stands still."""
 
     def __init__(self):
-        self.status, self.stopped_at = None, 0.0
+        self.status, self.stopped_at = None, -1e9  # long ago
 
 
 def test_ranks_that_all_stand_still_are_suspended_and_not_frozen():
@@ -71,8 +71,15 @@ def test_ranks_that_all_stand_still_are_suspended_and_not_frozen():
             worker.status, worker.stopped_at = 0, None
             return worker
 
-    assert launcher._supervise(ranks, Changes(), ends_frozen=True) == (0, None)
+    assert launcher._supervise(ranks, Changes(), ends_frozen=True, are_all=True) == (0, None)
     assert waited == [None, None]  # for as long as it takes: of those that run none stands still alone
+
+
+def test_ranks_of_this_machine_that_all_stand_still_may_be_frozen():
+    """Those of others run: the job is not suspended."""
+    ranks = [Stopped(), Stopped()]
+    code, guilty = launcher._supervise(ranks, None, ends_frozen=True, are_all=False)
+    assert code == 128 + signal.SIGSTOP and guilty in ranks
 
 
 def test_a_job_that_always_fails_ends_with_the_first_traceback(tmp_path, capfd):

@@ -174,7 +174,7 @@ def _run_once(
         for local in range(job.local_worker_num):
             workers.append(_start(job, restart, local, port, token, guard, shown))
             workers[-1].watch(changes.put)
-        code, guilty = _supervise(workers, changes, ends_frozen=job.restarts > 0)
+        code, guilty = _supervise(workers, changes, job.restarts > 0, job.is_local)
     finally:
         end(workers, _PATIENCE_S)
         guard.dismiss()
@@ -281,16 +281,17 @@ def _exit_code(status: int) -> int:
 
 
 def _supervise(
-    workers: list[Worker], changes: queue.SimpleQueue, ends_frozen: bool
+    workers: list[Worker], changes: queue.SimpleQueue, ends_frozen: bool, are_all: bool
 ) -> tuple[int, Worker | None]:
     """Waits until all have ended well, or one has not; the exit code, and who is guilty. `ends_frozen`: one
-    that a signal has stopped is guilty, unless it goes on soon or all stand still: then the job is suspended.
+    that a signal has stopped is guilty, unless it goes on soon, or these are all of the job (`are_all`) and
+    all stand still: then the job is suspended.
     """
     running = set(workers)
     while running:
         stopped = [worker for worker in running if worker.stopped_at is not None]
         left = None
-        if ends_frozen and 0 < len(stopped) < len(running):
+        if ends_frozen and stopped and (len(stopped) < len(running) or not are_all):
             first = min(stopped, key=lambda w: w.stopped_at or 0.0)
             left = (first.stopped_at or 0.0) + _FROZEN_S - time.monotonic()
             if left <= 0:
