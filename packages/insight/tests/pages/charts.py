@@ -30,6 +30,7 @@ def texts(driver, element) -> list[str]:
 
 def place(driver, element, value: list, of: int = 0) -> list[float]:
     """Where a value of a series lies, in pixels from the element's upper left corner."""
+    series(driver, element)
     return driver.execute_script(
         _CHART + "return chart.convertToPixel({ seriesIndex: arguments[2] }, arguments[1])",
         element,
@@ -45,6 +46,7 @@ def on_axis(driver, element, value: float, axis: str) -> list[float]:
         "const space = chart.getModel().getComponent('parallel').coordinateSystem; "
         "return space.dataToPoint(arguments[1], axes[0].axis.dim)"
     )
+    series(driver, element)
     return driver.execute_script(_CHART + script, element, value, axis)
 
 

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "service"))
 from charts import on_axis, place, pointed, series, texts, values
 from test_lineages import lineage_run
 from test_pages import by, until
+from test_touch_and_refresh import fingers
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,36 @@ def test_a_drag_along_an_axis_chooses_and_a_click_gives_back(page, runs):
     pointed(driver, chart, [x, (high + low) / 2]).click().perform()
     until(driver, lambda: len(order(driver)) == 6 and "brush" not in driver.current_url)
     until(driver, lambda: driver.execute_script(covers, chart) == [])
+
+
+@pytest.fixture
+def touched(chromium):
+    """The browser has a screen for fingers meanwhile."""
+    chromium.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    yield
+    chromium.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def test_a_finger_chooses_on_an_axis_and_scrolls_beside_it(page, runs, touched):
+    driver = opened(page, MODEL)
+    chart = by(driver, "lineage-lines")[0]
+    (x, top), (_, bottom) = (on_axis(driver, chart, loss, "loss") for loss in (0.25, 0.1))
+    box = driver.execute_script("const b = arguments[0].getBoundingClientRect(); return [b.x, b.y]", chart)
+
+    def drag(x: float, start: float, end: float) -> None:
+        at = lambda y: (box[0] + x, box[1] + y)
+        fingers(driver, "touchStart", at(start))
+        for step in range(1, 9):
+            fingers(driver, "touchMove", at(start + (end - start) * step / 8))
+        fingers(driver, "touchEnd")
+
+    drag(x, top, bottom + 4)
+    until(driver, lambda: sorted(order(driver)) == runs[:2])
+    assert driver.execute_script("return scrollY") == 0
+    address = driver.current_url
+    drag(x + 40, bottom, top - 60)
+    until(driver, lambda: driver.execute_script("return scrollY") > 20)
+    assert driver.current_url == address
 
 
 def test_choices_on_categories_and_lines_that_end(page, gallery, service):

@@ -59,6 +59,15 @@ def test_names_from_files_are_text(page):
     assert driver.title == "./faults-Scalars-Mycelia Insight"
 
 
+def test_curves_do_not_wait_for_the_library_of_other_charts(page):
+    script = "return performance.getEntriesByType('resource').some(one => one.name.includes('echarts'))"
+    driver = page(FAULTS)
+    chart(driver)
+    assert not driver.execute_script(script)
+    driver = page("#/train-manage/histogram?train_id=" + quote("./of mindspore"))
+    until(driver, lambda: driver.execute_script(script))
+
+
 def test_a_chart_zooms_at_full_resolution_and_back(page):
     driver = page(FAULTS)
     one = chart(driver)
