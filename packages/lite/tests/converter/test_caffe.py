@@ -1,6 +1,13 @@
-"""CAFFE files to `.ms` files: each layer against NumPy, the forms of files, what is refused."""
+"""CAFFE files to `.ms` files: each layer against NumPy and OpenCV, the forms of files, what is refused.
+
+``python -m converter.test_caffe FOLDER`` in `packages/lite/tests` writes the models of the layers and their
+inputs; what OpenCV 4.11 answers, for the layers that it has as Caffe has them, is in the fixture.
+"""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,11 +15,13 @@ import pytest
 import mycelia_lite as mslite
 from mycelia_lite import format
 from mycelia_lite.converter import Code, ConversionError
+from mycelia_lite.converter.importers.caffe.calls import LAYERS
 
 from .caffe_models import answers, head, of_one, write
 from .test_tflite import normal, windows
 
 X = normal(2, 4, 5, 6)
+RECORDED = np.load(Path(__file__).parents[1] / "fixtures" / "caffe_rows.npz")
 
 
 def conv(x, weight, bias=0.0, strides=(1, 1), pad=0, group=1, dilation=1):
@@ -124,10 +133,20 @@ CASES = {
     "tanh": ("TanH", "", [], np.tanh(X)),
     "abs": ("AbsVal", "", [], np.abs(X)),
     "exp": ("Exp", "exp_param { base: 2 scale: 0.5 shift: 1 }", [], 2 ** (0.5 * X + 1)),
+    "elu by another name": ("Elu", "", [], np.where(X > 0, X, np.expm1(X))),
+    "depthwise by another name": (
+        "ConvolutionDepthwise", "convolution_param { num_output: 4 kernel_size: 3 bias_term: false }", [D],
+        conv(X, D, 0, group=4)),
+    "depthwise by a third name": (
+        "DepthwiseConvolution", "convolution_param { num_output: 4 kernel_size: 3 bias_term: false }", [D],
+        conv(X, D, 0, group=4)),
+    "log": ("Log", "log_param { base: 2 scale: 0.5 shift: 9 }", [], np.log2(0.5 * X + 9)),
     "power": ("Power", "power_param { power: 2 scale: 0.5 shift: 1 }", [], (0.5 * X + 1) ** 2),
     "softmax": ("Softmax", "", [], softmax(X, 1)),
     "softmax axis": ("Softmax", "softmax_param { axis: -1 }", [], softmax(X, 3)),
     "lrn": ("LRN", "lrn_param { local_size: 3 alpha: 0.5 beta: 0.75 k: 2 }", [], lrn(X, 3, 0.5, 0.75, 2)),
+    "lrn around 1": ("LRN", "lrn_param { local_size: 3 alpha: 0.5 beta: 0.75 }", [], lrn(X, 3, 0.5, 0.75, 1)),
+    "dropout": ("Dropout", "dropout_param { dropout_ratio: 0.5 }", [], X),
     "reduce": ("Reduction", "reduction_param { operation: MEAN axis: 2 coeff: 3 }", [], X.mean((2, 3)) * 3),
     "reduce asum": ("Reduction", "reduction_param { operation: ASUM axis: 1 }", [], np.abs(X).sum((1, 2, 3))),
     "arg max": ("ArgMax", "argmax_param { top_k: 3 }", [], SORTED[:, None].astype(np.float32)),
@@ -156,6 +175,8 @@ def test_a_layer_answers_as_numpy_does(tmp_path, name):
     wanted = np.asarray(wanted, np.float32)
     assert found.shape == wanted.shape and found.dtype == np.float32
     assert np.abs(found - wanted).max() <= 1e-5 * max(np.abs(wanted).max(), 1)
+    if f"{name}/0" in RECORDED:
+        np.testing.assert_allclose(found, RECORDED[f"{name}/0"], rtol=1e-5, atol=1e-5)
 
 
 Y, Z = normal(2, 4, 5, 6, seed=21), normal(2, 4, 3, 2, seed=22)
@@ -179,6 +200,23 @@ def test_a_layer_of_several_inputs_or_results(tmp_path, name):
     found = answers(tmp_path, text, {}, *arrays)
     assert [f.shape for f in found] == [w.shape for w in wanted]
     assert all(np.allclose(f, w, atol=1e-6) for f, w in zip(found, wanted))
+    for i, value in enumerate(found):
+        if f"several {name}/{i}" in RECORDED:
+            np.testing.assert_allclose(value, RECORDED[f"several {name}/{i}"], rtol=1e-5, atol=1e-5)
+
+
+# Those that OpenCV has not, or reads otherwise; NumPy by Caffe's definition stands for it.
+ALONE = {
+    "ArgMax", "Bias", "DepthwiseConv", "DepthwiseConvolution", "Elu", "Log", "Reduction", "Tile", "Upsample",
+}  # fmt: skip
+
+
+def test_every_layer_has_a_row():
+    rows = {name: row[0] for name, row in CASES.items()}
+    rows |= {f"several {name}": row[0] for name, row in OF_SEVERAL.items()}
+    assert set(rows.values()) == set(LAYERS)
+    recorded = {kind for name, kind in rows.items() if f"{name}/0" in RECORDED}
+    assert set(rows.values()) - recorded == ALONE
 
 
 OLD = """
@@ -258,3 +296,16 @@ def test_files_of_weights_that_cannot_be_read_are_refused(tmp_path):
             mslite.Converter().convert(
                 mslite.FmkType.CAFFE, structure, str(tmp_path / "m"), weight_file=weight_file
             )
+
+
+if __name__ == "__main__":
+    for name, (kind, parameters, blobs, _) in CASES.items():
+        folder = Path(sys.argv[1]) / name
+        folder.mkdir(parents=True)
+        write(folder, of_one(kind, [X.shape], parameters), {"it": blobs})
+        np.savez(folder / "inputs.npz", X)
+    for name, (kind, parameters, arrays, wanted) in OF_SEVERAL.items():
+        folder = Path(sys.argv[1]) / f"several {name}"
+        folder.mkdir(parents=True)
+        write(folder, of_one(kind, [a.shape for a in arrays], parameters, len(wanted)))
+        np.savez(folder / "inputs.npz", *arrays)

@@ -114,6 +114,16 @@ def cases():
         options=table("SparseToDenseOptions"), constants=(1,),
     )  # fmt: skip
     yield "SEGMENT_SUM", *plain("SEGMENT_SUM", ROWS, ints(0, 0, 1, 2), shape=(3, 3), constants=(1,))
+    yield "SEGMENT_SUM of data", *plain("SEGMENT_SUM", ROWS, ints(0, 0, 1, 2), shape=(3, 3))
+    whole = WHOLE.reshape(4, 6)
+    yield (
+        "SEGMENT_SUM of integers",
+        *plain("SEGMENT_SUM", whole, ints(0, 1, 1, 1), shape=(2, 6), dtype="int32"),
+    )
+    yield (
+        "SEGMENT_SUM of known integers",
+        *plain("SEGMENT_SUM", whole, ints(0, 1, 1, 1), shape=(2, 6), dtype="int32", constants=(1,)),
+    )
     for way in ("SUM", "MAX", "MIN", "PROD"):
         kind = f"UNSORTED_SEGMENT_{way}"
         yield kind, *plain(kind, ROWS, IDS, np.int32(3), shape=(3, 3), constants=(2,))

@@ -21,7 +21,7 @@ from mycelia_lite.converter.importers.onnx.calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.tflite.calls import operator, rank_of
-from mycelia_lite.converter.runtime_op import OPEN, custom
+from mycelia_lite.converter.runtime_op import OPEN, at_run_time, custom
 
 _gather_op = find("gather")
 
@@ -142,11 +142,19 @@ def _segments(call, x, ids, count):
 
 @operator("SEGMENT_SUM")
 def _segment_sum(call, x, ids):
-    """Sums of rows that follow one another."""
-    numbers = need_known(call, ids, "segment_ids").reshape(-1)
+    """Sums of rows that follow one another, as many as the last number says, which may be data."""
+    if known(ids) is None:
+        places = cast(ids, ms.int64)
+        last = ops.amax(ops.concat((ms.Tensor(np.array([-1])), places), 0), (0,), False)
+        count = ops.add(last, scalar(1, last))
+        return at_run_time("UnsortedSegmentSum", (x, places, count), [(x.dtype, (OPEN, *shape_of(x)[1:]))])
+    numbers = known(ids).reshape(-1)
     if (np.diff(numbers) < 0).any() or numbers.min(initial=0) < 0:
         raise call.fail("segments that are not in order")
-    return _segment_product(call, x, ids, int(numbers.max(initial=-1)) + 1)
+    count = int(numbers.max(initial=-1)) + 1
+    if not x.dtype.is_floating:
+        return _scattered_segments(call, x, ids, ms.Tensor(np.int32(count)), 0, ops.tensor_scatter_add)
+    return _segment_product(call, x, ids, count)
 
 
 @operator("UNSORTED_SEGMENT_SUM")
