@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import os
@@ -587,19 +588,49 @@ def test_runs_of_programs_that_were_asked_for_are_dumped(tmp_path):
 # ---- bisect ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_the_guilty_are_found_in_few_runs(seed):
-    rng = np.random.default_rng(seed)
-    names = [f"p{i}" for i in range(int(rng.integers(1, 40)))]
-    guilty = set(rng.choice(names, size=min(len(names), int(rng.integers(1, 3))), replace=False))
+def searched(n, guilty):
+    """What is found of `guilty` among n passes, and how many runs that takes beside that with all on."""
     runs = []
 
     def is_good(off):
         runs.append(off)
-        return guilty <= set(off)
+        return set(guilty) <= set(off)
 
-    assert set(minimal(names, is_good)) == guilty
-    assert len(runs) <= 2 * math.ceil(math.log2(len(names))) + len(guilty)  # after all on and all off
+    return minimal(list(range(n)), is_good), len(runs)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_and_two_guilty_are_found_within_the_bar(count):
+    """All of up to 32 passes: 2 log2(n) + guilty runs with the one in which all passes are on."""
+    for n in range(count, 33):
+        bar = 2 * math.ceil(math.log2(n)) + count
+        for guilty in itertools.combinations(range(n), count):
+            found, runs = searched(n, guilty)
+            assert found == list(guilty) and runs + 1 <= max(bar, 2), (n, guilty, runs)
+
+
+def test_several_guilty_take_a_search_each():
+    rng = np.random.default_rng(0)
+    for n in (3, 8, 21, 32, 40):
+        for k in range(3, min(n, 9) + 1):
+            for _ in range(20):
+                guilty = sorted(rng.choice(n, k, replace=False).tolist())
+                found, runs = searched(n, guilty)
+                each = math.ceil(math.log2(n)) + 1
+                assert found == guilty and runs <= 2 * each - 1 + (k - 2) * each + 1, (n, guilty, runs)
+
+
+def test_where_either_of_two_passes_helps_one_is_named():
+    """They are wrong together alone."""
+    for n in range(2, 20):
+        for pair in itertools.combinations(range(n), 2):
+            found = minimal(list(range(n)), lambda off, pair=pair: bool(set(pair) & set(off)))
+            assert len(found) == 1 and set(found) <= set(pair)
+
+
+def test_where_no_pass_is_to_blame_it_is_told():
+    for n in range(1, 33):
+        assert minimal(list(range(n)), lambda off: False) is None
 
 
 PLANTED = """

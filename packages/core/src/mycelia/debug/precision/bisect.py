@@ -59,11 +59,12 @@ class Bisect:
             tell(f"passes: {', '.join(self.passes)}")
         if self.is_good((), tell):
             return []
-        if not self.is_good(self.passes, tell):
+        found = minimal(self.passes, lambda off: self.is_good(off, tell))
+        if found is None:
             raise errors.value_error(
                 "bisect", "the run is bad without all of these passes, too: none of them is to blame"
             )
-        return minimal(self.passes, lambda off: self.is_good(off, tell))
+        return found
 
     def used(self) -> list[str]:
         """The passes that change a graph of the run, by a run of their own."""
@@ -106,25 +107,70 @@ class Bisect:
             raise errors.value_error("--cmd", f"{self.command!r} ended with status {code}")
 
 
-def minimal(names: Sequence[str], is_good: Callable[[Sequence[str]], bool]) -> list[str]:
-    """A smallest subset of `names` for which `is_good` holds.
+def minimal(names: Sequence[str], is_good: Callable[[Sequence[str]], bool]) -> list[str] | None:
+    """A smallest subset of `names` for which `is_good` holds; None if it does not hold even for all.
 
-    It must hold for all, not for none, and for whatever contains a set for which it holds.
-    For each name that is found the shortest beginning of what is left is searched by halving; the next one
-    lies before it. Runs: at most ceil(log2(n)) for each, and one to see whether there is another.
+    It must not hold for none, and must hold for whatever contains a set for which it holds. Runs, with
+    d = ceil(log2(n)): one guilty name 2 d at most, two 2 d + 1, each further one d + 1. Whoever tells k names
+    apart by yes and no needs log2(C(n, k)) questions, so that no way of asking stays within 2 log2(n) + k
+    where k is 4 or more.
     """
-    found: list[str] = []
-    left = list(names)
-    while left:
-        low, high = 0, len(left)  # with left[:high] off all is good, with left[:low] it is not
+    search = _Search(names, is_good)
+    while (name := search.next()) is not None:
+        search.found.insert(0, name)
+    return search.found if search.is_proven else None
+
+
+class _Search:
+    """The names found so far, from the last to the first, and `left`, those before them."""
+
+    def __init__(self, names: Sequence[str], is_good: Callable[[Sequence[str]], bool]) -> None:
+        self.names, self.left, self.is_good = names, list(names), is_good
+        self.found: list[str] = []
+        self.is_proven = False  # that it holds for all: something was good
+        self.depth = max(len(names) - 1, 0).bit_length()  # questions that pick one of all
+
+    def ask(self, off: Sequence[str]) -> bool:
+        good = self.is_good(off)
+        self.is_proven = self.is_proven or good
+        return good
+
+    def next(self) -> str | None:
+        """The last name of the shortest beginning of `left` without which, and without what is found, all is
+        good; None if that is the empty one, or if nothing is good.
+        """
+        low, high = 0, len(self.left)
+        if self.found:
+            low, high = self.bounds()
+        if not high:
+            return None
         while high - low > 1:
             middle = (low + high) // 2
-            if is_good([*left[:middle], *found]):
+            if self.ask([*self.left[:middle], *self.found]):
                 high = middle
             else:
                 low = middle
-        found.insert(0, left[high - 1])
-        left = left[: high - 1]
-        if not left or is_good(found):
-            break
-    return found
+        name = self.left[high - 1]
+        self.left = self.left[: high - 1]
+        return name
+
+    def bounds(self) -> tuple[int, int]:
+        """(too short, long enough): how much of `left` the beginning has, (0, 0) if there is no further name.
+
+        Whether there is one is asked first where the rest fits into as many questions as the first name took,
+        else after beginnings that leave half of that; for a third name, of which no bound speaks, at once.
+        """
+        high = len(self.left)
+        if len(self.found) == 1:
+            for budget in range(self.depth - 1, 0, -1):
+                if high <= 1 << budget:
+                    break
+                middle = high - (1 << budget)
+                if not self.ask([*self.left[:middle], *self.found]):
+                    return middle, high
+                high = middle
+        if (self.is_proven and not high) or self.ask(self.found) or not high:
+            return 0, 0
+        if len(self.found) > 1 and not self.is_proven and not self.ask(self.names):
+            return 0, 0
+        return 0, high
