@@ -26,7 +26,8 @@ NOTE = (
     "One thread a process, {} cores. Wall time of an all_reduce or a step on rank 0 (median), and CPU time "
     "of all ranks together; medians of {} rounds by turns. sockets: Mycelia without shared memory; gloo: of "
     "torch, steps by DistributedDataParallel. Ratios round by round; bars: wall time of all_reduce <= 1.0, "
-    "CPU time of steps <= 0.7. Load before: {:.1f}."
+    "CPU time of steps <= 0.7; to as many processes that train alone, each on as large a batch, <= 1.10. "
+    "Load before: {:.1f}."
 )
 
 
@@ -232,7 +233,11 @@ def main() -> None:
         if peers.option("--case") not in case:
             continue
         for ranks in RANKS[: 1 if case in STEPS else None]:
-            found = [{side: job(side, case, ranks) for side in sides} for _ in range(rounds)]
+            found = []
+            for _ in range(rounds):
+                found.append({side: job(side, case, ranks) for side in sides})
+                if case in STEPS:
+                    found[-1]["alone"] = job("mycelia", case, 1)
             for what in ("wall", "cpu"):
                 times = [statistics.median(one[side][what] for one in found) for side in sides]
                 cells = [f"{t * 1e3:.4g} ms" for t in times]
@@ -240,8 +245,13 @@ def main() -> None:
                 if "gloo" in sides:
                     ratios = [one["mycelia"][what] / one["gloo"][what] for one in found]
                     ratio = f"{statistics.median(ratios):.3f}"
-                rows.append([case, str(ranks), what, *cells, ratio])
-    head = ["case", "ranks", "time", *("Mycelia" if side == "mycelia" else side for side in sides), "to gloo"]
+                extra = "-"
+                if what == "cpu" and case in STEPS:
+                    times = [one["mycelia"]["cpu"] / (ranks * one["alone"]["cpu"]) for one in found]
+                    extra = f"{statistics.median(times):.3f}"
+                rows.append([case, str(ranks), what, *cells, ratio, extra])
+    names = ["Mycelia" if side == "mycelia" else side for side in sides]
+    head = ["case", "ranks", "time", *names, "to gloo", "to as many alone"]
     if rows:
         peers.report("Processes of one machine", rows, NOTE.format(cores, rounds, load), head, writes())
     if peers.option("--case") in "recovery":
