@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -228,6 +231,49 @@ def test_two_prompts_over_one_training_see_what_the_other_did(desk):
     assert other("unwatch all") == "0 watchpoints are left.\n" and "no watchpoints" in desk("watch")
     other("terminate")
     assert "has ended" in desk("next", right=False) or "there is no training" in desk("next", right=False)
+
+
+def test_clients_that_are_frozen_killed_or_slow_hold_up_nobody(desk):
+    training = desk.train("--steps", "100000")
+    desk.open()
+    desk("next")
+    desk.place.source.service.ask(  # it runs, and who waits for it asks again and again
+        f"{desk.place.source.path}/control",
+        body={"mode": "continue", "level": "step", "steps": -1},
+    )
+    waits = "import sys, time\nfrom mycelia.debug.text.service import Service, ServiceSource\n"
+    waits += "source = ServiceSource(Service(sys.argv[1]))\nprint('asks', flush=True)\n"
+    waits += "while True: source._wait(source._metadata['pos'])"
+    clients = []
+    with contextlib.ExitStack() as stack:
+        for how in (signal.SIGSTOP, signal.SIGKILL):
+            client = subprocess.Popen(
+                [sys.executable, "-c", waits, desk.address], stdout=subprocess.PIPE, text=True
+            )
+            stack.callback(client.communicate)
+            stack.callback(client.kill)
+            assert client.stdout.readline() == "asks\n"
+            client.send_signal(how)
+            clients.append(client)
+        for port, half in (
+            (
+                desk.command.port,
+                b"POST /v1/mindinsight/debugger/sessions/0/control HTTP/1.1\r\nContent-Length: 99\r\n\r\n{",
+            ),
+            (desk.listens, b"PRI * HTTP/2.0\r\n\r\nSM"),
+        ):
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            slow.sendall(half)
+        desk("pause")
+        now = int(re.match(r"step (\d+)", desk("next"))[1])
+        assert desk("next") == f"step {now + 1}\n" and desk("back") == f"step {now}\n"  # and looked back at
+        assert "float32 [10]" in desk("show net.fc3.bias [0]")
+        clients[0].send_signal(signal.SIGCONT)
+        assert clients[0].poll() is None  # it goes on where it was
+        assert desk(f"step {now + 2}") == f"step {now + 2}\n"
+        desk("terminate")
+        output, told = training.communicate()
+        assert training.returncode == 0 and "Traceback" not in told and "trained" not in output
 
 
 def test_several_ranks_go_together_and_are_looked_at_one_by_one(desk):

@@ -89,7 +89,7 @@ def _report(
         dump = Dump(folder)
         found = trace_nonfinite(dump, iteration)
     except errors.MyceliaError as error:
-        typer.echo(str(error), err=True)
+        typer.echo(visible(told(error)), err=True)
         raise typer.Exit(1) from None
     if as_json:
         typer.echo(json.dumps(_as_json(dump, found), indent=2))
@@ -139,7 +139,7 @@ def _show_records(records: list[Record], as_json: bool) -> None:
         typer.echo(json.dumps(found[0] if len(found) == 1 else found, indent=2))
         return
     for record in records:
-        typer.echo(f"{record.folder}: record of rank {record.rank}")
+        typer.echo(f"{visible(str(record.folder))}: record of rank {record.rank}")
         for text in record.running:
             typer.echo(f"A process was killed. What it did at last: {text}")
         for text in record.faults:
@@ -164,7 +164,7 @@ def _show(dump: Dump, found: list[NonFinite], limit: int) -> None:
     shown = _ranges(dump.iterations())
     console.print(
         Text(
-            f"{dump.folder}: {nets}, ranks {_ranges(sorted(dump.ranks))}, graphs {_ranges(graphs)}, "
+            f"{visible(str(dump.folder))}: {nets}, ranks {_ranges(sorted(dump.ranks))}, graphs {_ranges(graphs)}, "
             f"iterations {shown}"
         )
     )
