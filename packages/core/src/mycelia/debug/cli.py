@@ -164,8 +164,8 @@ def _show(dump: Dump, found: list[NonFinite], limit: int) -> None:
     shown = _ranges(dump.iterations())
     console.print(
         Text(
-            f"{visible(str(dump.folder))}: {nets}, ranks {_ranges(sorted(dump.ranks))}, graphs {_ranges(graphs)}, "
-            f"iterations {shown}"
+            f"{visible(str(dump.folder))}: {nets}, ranks {_ranges(sorted(dump.ranks))}, "
+            f"graphs {_ranges(graphs)}, iterations {shown}"
         )
     )
     flagged = [str(record.get("name") or record.get("op")) for _, record in overflow_records(dump.folder)]
