@@ -1,21 +1,22 @@
 // The report of `mycelia-insight html`: one script and one style sheet, which the command writes into a file of its own.
-// What charts ask of the service is answered by that file.
+// What charts ask of the service is answered by that file, and it has as little of ECharts as they need.
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type Plugin } from "vite";
 import { licenses } from "./licenses.ts";
 
-const answers: Plugin = {
-  name: "answers",
+const others: Record<string, string> = { "./http": "answers", "../api/http": "answers", "./echarts": "echarts" };
+const stands: Plugin = {
+  name: "stands",
   enforce: "pre",
   resolveId(source, importer) {
-    const asks = /\/http$/.test(source) && importer?.includes("/src/");
-    return asks ? fileURLToPath(new URL("./src/report/answers.ts", import.meta.url)) : undefined;
+    const name = importer?.includes("/src/") ? others[source] : undefined;
+    return name && fileURLToPath(new URL(`./src/report/${name}.ts`, import.meta.url));
   },
 };
 
 export default defineConfig({
-  plugins: [answers, svelte(), licenses()],
+  plugins: [stands, svelte(), licenses()],
   publicDir: false,
   build: {
     outDir: "../src/mycelia_insight/pages/report",
