@@ -107,6 +107,14 @@ def test_operations_without_data_say_why(opened):
     operation(driver, "./old", "run-details")
     assert not images[0].is_enabled() and "no data of this kind" in images[0].text
     driver.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
+    (here,) = driver.window_handles
+    operation(driver, "./old", "run-new-tab").click()
+    until(driver, lambda: len(driver.window_handles) == 2)
+    driver.switch_to.window(next(one for one in driver.window_handles if one != here))
+    until(driver, lambda: driver.title.startswith("./old-Dashboard"))
+    assert driver.execute_script("return opener") is None
+    driver.close()
+    driver.switch_to.window(here)
     details = operation(driver, "./run01", "run-details")
     assert not details.is_enabled() and "No lineage" in details.text
     driver.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
