@@ -299,3 +299,16 @@ def test_the_order_of_execution_is_that_of_each_graph(tmp_path, graph_mode):
     assert runs == [[0, 2, 4], [1, 3]]
     told = json.loads((tmp_path / "rank_0" / ".dump_metadata" / "config.json").read_text())
     assert told["device_target"] == "CPU"
+
+
+def test_weights_of_another_graph_are_not_where_a_nan_was_born(tmp_path, graph_mode):
+    net = Net()
+    loss = nn.WithLossCell(net, nn.MSELoss())
+    step = nn.TrainOneStepCell(loss, nn.SGD(net.trainable_params(), 0.1))
+    with debug.dump({"path": str(tmp_path)}):
+        step(X, ops.log(Y - 1.0))  # NaN labels
+        loss(X, Y)  # an evaluation, whose first step this is
+    found = debug.DumpAnalyzer(tmp_path).trace_nonfinite()
+    told = {(row["op_full_name"], row["iteration"], row["born"]) for row in found}
+    assert ("inputs1", 0, True) in told and ("fc.weight", 1, None) in told
+    assert [name for name, _, born in told if born] == ["inputs1"]

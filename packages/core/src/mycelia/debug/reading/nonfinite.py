@@ -142,10 +142,14 @@ class _Before(NamedTuple):
     is_clean: bool
     is_followed: bool
 
-    def came_in(self, name: str) -> bool:
-        """Whether an argument or Parameter that a step begins with was born outside of the graph."""
+    def came_in(self, name: str) -> bool | None:
+        """Whether an argument or Parameter that a step begins with was born outside of the graph; None: not
+        known, since another graph may have made it of what was not finite there.
+        """
         is_argument = re.fullmatch(r"inputs\d+", name) is not None
-        return self.is_first or self.is_followed or (is_argument and self.is_clean)
+        if self.is_followed or (self.is_clean and (self.is_first or is_argument)):
+            return True
+        return None if self.is_first else False
 
 
 def _of_step(
