@@ -14,6 +14,7 @@ from mycelia import debug, nn, ops
 from mycelia.debug.dump.operator_files import read_operators
 from mycelia.debug.operators import edited
 from mycelia.engine import observing
+from mycelia.testing.samples import all_samples
 
 SCALE = ms.Tensor(np.float32(-1.0))
 
@@ -161,3 +162,53 @@ def test_edits_are_not_rounded_to_integers(dtype, value, fits):
     with np.errstate(over="ignore"):
         wanted = np.full(2, value, np.float32).astype(np.float16 if dtype == ms.float16 else np.float32)
     np.testing.assert_array_equal(edited(tensor, None, value).astype(ms.float32).asnumpy(), wanted)
+
+
+def drawn(count, seed):
+    """Samples of the operators that there are, in all the dtypes that they have samples in."""
+    found = list(all_samples())
+    return [found[i] for i in np.random.default_rng(seed).choice(len(found), count, replace=False)]
+
+
+def test_operators_of_all_kinds_run_again_and_leave_as_scripts_to_the_bit(tmp_path, capsys):
+    """Views, booleans, int8, float16, bfloat16: whatever the draw has."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    tried = 0
+    for number, sample in enumerate(drawn(40, 7)):
+        with debug.dump({"path": str(tmp_path / str(number)), "eager": True}):
+            observing.set_iteration(0)
+            sample.call()
+        if not list((tmp_path / str(number)).rglob("*.npy")):
+            continue  # nothing has elements
+        dump = debug.DumpAnalyzer(tmp_path / str(number))
+        for node in (n for n in dump.nodes if n.kind != "Parameter"):
+            for made, before in dump.rerun_operator(node, 0):
+                assert made.dtype == before.dtype and made.shape == before.shape, sample.name
+                assert made.tobytes() == before.tobytes(), sample.name
+            exec(compile(dump.operator_script(node, 0), sample.name, "exec"), {"__name__": "__main__"})
+            told = capsys.readouterr().out
+            assert "as recorded" in told and "not as recorded" not in told, sample.name
+            tried += 1
+    assert tried >= 30
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
+def test_inputs_and_outputs_without_elements_are_known(tmp_path, mode):
+    """They have no files."""
+    x, nothing = ms.Tensor(np.ones((2, 3), np.float16)), ms.Tensor(np.ones((2, 0), np.float16))
+
+    def function(x, nothing):
+        y = ops.concat([x, nothing], 1)
+        return y.sum() + ops.exp(y[:, 3:]).sum()
+
+    run = ms.jit(function) if mode == ms.GRAPH_MODE else function
+    with ms.config.context(mode=mode), debug.dump({"path": str(tmp_path), "eager": True}):
+        observing.set_iteration(0)
+        run(x, nothing)
+    dump = debug.DumpAnalyzer(tmp_path)
+    exp = next(n for n in dump.nodes if n.kind == "Exp")
+    for node in (n for n in dump.nodes if n.kind != "Parameter"):
+        for made, before in dump.rerun_operator(node, 0):
+            np.testing.assert_array_equal(made, before, strict=True)
+        assert "debug.run_operator" in dump.operator_script(node, 0)
+    assert [made.shape for made, _ in dump.rerun_operator(exp, 0)] == [(2, 0)]

@@ -4,12 +4,12 @@ script that runs alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mycelia.debug.dump.operator_files import is_sampled, read_operators
+from mycelia.debug.dump.operator_files import RecordedOperator, is_sampled, read_operators
 from mycelia.debug.isolated import rerun_isolated
 from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.slices import indices
@@ -34,7 +34,7 @@ def rerun_recorded(
     Errors: ValueError if the dump does not have what that needs, or for edits that do not fit; what the op
     raises.
     """
-    operator, given = _recorded(node, iteration)
+    operator, given, before = _recorded(node, iteration)
     for edit in edits:
         slot = edit.get("slot")
         tensor = given[slot] if isinstance(slot, int) and 0 <= slot < len(given) else None
@@ -44,7 +44,6 @@ def rerun_recorded(
             )
         index = indices(edit["index"], tensor.shape) if edit.get("index") else None
         given[slot] = edited(tensor, index, edit["value"])
-    before = _last(node, "output", iteration)
     made = rerun_isolated(operator, given) if isolated else [array_of(t) for t in rerun(operator, given)]
     return [(array, before.get(slot)) for slot, array in enumerate(made)]
 
@@ -55,8 +54,7 @@ def script_of_recorded(node: Node, iteration: int) -> str:
 
     Errors: as of `rerun_recorded`, but for edits; more than 64 MiB of tensors.
     """
-    operator, given = _recorded(node, iteration)
-    before = _last(node, "output", iteration)
+    operator, given, before = _recorded(node, iteration)
     if sorted(before) != list(range(len(before))) or not before:
         raise errors.value_error("script", f"the outputs of {node.name} were not dumped")
     outputs = [Tensor(before[slot]) for slot in range(len(before))]
@@ -64,7 +62,8 @@ def script_of_recorded(node: Node, iteration: int) -> str:
     return script_of(operator, given, outputs, title)
 
 
-def _recorded(node: Node, iteration: int) -> tuple[Operator, list[Tensor | None]]:
+def _recorded(node: Node, iteration: int) -> tuple[Operator, list[Tensor | None], dict[int, np.ndarray]]:
+    """(operator, its inputs, its dumped outputs by slot) of a node."""
     folder = node.analyzer.dump.ranks[node.rank]
     if is_sampled(folder):
         raise errors.value_error(
@@ -82,7 +81,7 @@ def _recorded(node: Node, iteration: int) -> tuple[Operator, list[Tensor | None]
     origin = Origin(tuple((line.file, line.line, "") for line in node.stack)) if node.stack else None
     operator = Operator(find(found.op), node.name, origin, dict(found.attrs), node.kind)
     operator.numbers = dict(found.numbers)
-    read = _last(node, "input", iteration)
+    read = dict(_empty(found, "input:")) | _last(node, "input", iteration)
     lost = [slot for slot, dtype in enumerate(found.inputs) if dtype is not None and slot not in read]
     if lost:
         raise errors.value_error(
@@ -90,7 +89,15 @@ def _recorded(node: Node, iteration: int) -> tuple[Operator, list[Tensor | None]
             hint='"input_output": 0 dumps inputs and outputs',
         )  # fmt: skip
     given = [None if dtype is None else Tensor(read[slot], dtype) for slot, dtype in enumerate(found.inputs)]
-    return operator, given
+    made = dict(_empty(found, "")) | _last(node, "output", iteration)
+    return operator, given, made
+
+
+def _empty(found: RecordedOperator, mark: str) -> Iterator[tuple[int, np.ndarray]]:
+    """(slot, array) of what has no elements, and so no file."""
+    for slot, (dtype, shape) in found.empty.items():
+        if slot.startswith("input:") == bool(mark):
+            yield int(slot.removeprefix(mark)), array_of(Tensor(np.zeros(shape, np.float32), dtype))
 
 
 def _last(node: Node, io: str, iteration: int) -> dict[int, np.ndarray]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mycelia.debug.dump import files
-from mycelia.debug.dump.operator_files import write_operators
+from mycelia.debug.dump.operator_files import Ends, write_operators
 from mycelia.debug.messages import graphs
 from mycelia.debug.messages.graphs import Call
 from mycelia.engine.base.dtypes import DType
@@ -38,8 +38,11 @@ def write_graph(root: str, of: Watched, roles: Mapping[str, str] = _NOTHING_KNOW
     known = (
         (
             operator,
-            [None if value is None else value.type.dtype for value in node.inputs],
-            [i for i, value in enumerate(node.inputs) if value is not None and value.is_constant],
+            Ends(
+                [None if value is None else (value.type.dtype, value.type.shape) for value in node.inputs],
+                [(value.type.dtype, value.type.shape) for value in node.outputs],
+                [i for i, value in enumerate(node.inputs) if value is not None and value.is_constant],
+            ),
         )
         for node, operator in of.operators.items()
     )
@@ -63,7 +66,7 @@ def write_calls(
     os.makedirs(os.path.join(root, "graphs"), exist_ok=True)
     lines = [f"# IR entry: @eager{number}", f"# Total params: {len(parameters)}", "# Params:"]
     made: dict[int, str] = {}  # address -> value
-    known: list[tuple[Operator, list[DType | None], list[int]]] = []
+    known: list[tuple[Operator, Ends]] = []
     for place, (label, tensor) in enumerate(parameters, 1):
         made[tensor._data_ptr] = f"%para{place}_{label}"
         lines.append(f"{made[tensor._data_ptr]}: {_shown(tensor.dtype, tensor.shape)}{_role(label, roles)}")
@@ -73,7 +76,8 @@ def write_calls(
         single = [
             i for i, t in enumerate(inputs) if t is not None and t.size == 1 and t._data_ptr not in made
         ]
-        known.append((operator, [None if t is None else t.dtype for t in inputs], single))
+        read_ends = [None if t is None else (t.dtype, t.shape) for t in inputs]
+        known.append((operator, Ends(read_ends, [(t.dtype, t.shape) for t in outputs], single)))
         values = [f"%{place}_{slot}" for slot in range(len(outputs))]
         made.update((t._data_ptr, value) for t, value in zip(outputs, values) if t.size)
         attrs = _attributes(operator.attrs)

@@ -8,9 +8,9 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mycelia.debug.dump import files
 from mycelia.engine.base import dtypes, errors
@@ -25,8 +25,9 @@ class RecordedOperator:
     """An operator of a dump. `op`: the op's name; `missing`: attributes that have no text, such as a graph;
     `numbers`: inputs that are Python numbers, by position; `inputs`: dtypes, None for what is no tensor;
     `constants`: positions of inputs that the code has as they are, constants of a graph, and of an eager
-    call single elements that no call made; `parts`: full names of what a fused one was made of, in order, by
-    the pass `made_by`.
+    call single elements that no call made; `empty`: dtypes and shapes of inputs (``"input:0"``) and outputs
+    (``"0"``) without elements, of which there are no files; `parts`: full names of what a fused one was made
+    of, in order, by the pass `made_by`.
     """
 
     op: str
@@ -35,6 +36,7 @@ class RecordedOperator:
     numbers: dict[int, Any]
     inputs: tuple[DType | None, ...]
     constants: tuple[int, ...] = ()
+    empty: dict[str, tuple[DType, tuple[int, ...]]] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
     made_by: str = ""
 
@@ -50,16 +52,34 @@ def _is_infinite(value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def write_operators(
-    root: str, number: int, operators: Iterable[tuple[Operator, Sequence[DType | None], Sequence[int]]]
-) -> None:
-    """The file of graph `number`: of each operator what it is, the dtypes of its inputs, and which are
-    constants.
+class Ends(NamedTuple):
+    """(dtype, shape) of what an operator reads, None for what is no tensor, and makes; `constants`: positions
+    of inputs that are.
+    """
+
+    inputs: Sequence[tuple[DType, Sequence[Any]] | None]
+    outputs: Sequence[tuple[DType, Sequence[Any]]]
+    constants: Sequence[int]
+
+    def empty(self) -> dict[str, list[Any]]:
+        """Slot -> name of the dtype and shape of those without elements."""
+        ends = {f"input:{i}": end for i, end in enumerate(self.inputs) if end is not None}
+        ends |= {f"{i}": end for i, end in enumerate(self.outputs)}
+        return {
+            slot: [dtype.name, list(shape)]
+            for slot, (dtype, shape) in ends.items()
+            if 0 in shape and all(isinstance(size, int) for size in shape)
+        }
+
+
+def write_operators(root: str, number: int, operators: Iterable[tuple[Operator, Ends]]) -> None:
+    """The file of graph `number`: of each operator what it is, and of its inputs and outputs what files of
+    tensors do not tell.
 
     Errors: OSError.
     """
     found: dict[str, Any] = {}
-    for operator, inputs, constants in operators:
+    for operator, ends in operators:
         attrs, missing = {}, []
         for name, value in operator.attrs.items():
             try:
@@ -69,8 +89,8 @@ def write_operators(
         found[operator.name] = {
             "op": operator.op.definition.name, "attrs": attrs, "missing": missing,
             "numbers": {str(i): to_json(v) for i, v in operator.numbers.items()},
-            "inputs": [None if dtype is None else dtype.name for dtype in inputs],
-            "constants": list(constants),
+            "inputs": [None if end is None else end[0].name for end in ends.inputs],
+            "constants": list(ends.constants), "empty": ends.empty(),
         }  # fmt: skip
         if operator.parts:
             found[operator.name] |= {
@@ -116,6 +136,7 @@ def _read(told: dict[str, Any]) -> RecordedOperator:
         tuple(map(str, told["missing"])), {int(i): from_json(v) for i, v in told["numbers"].items()},
         tuple(None if name is None else _dtype(name) for name in told["inputs"]),
         tuple(map(int, told.get("constants", ()))),
+        {str(k): (_dtype(n), tuple(map(int, shape))) for k, (n, shape) in told.get("empty", {}).items()},
         tuple(map(str, told.get("parts", ()))), str(told.get("made_by", "")),
     )  # fmt: skip
 
