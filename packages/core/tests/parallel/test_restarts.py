@@ -164,7 +164,7 @@ def test_a_training_goes_on_to_the_same_bits_after_ranks_were_killed_and_frozen(
     assert launcher.run(Job([str(script), str(tmp_path / "states")], 2, log_dir=logs, restarts=2)) == 0
     for rank in (0, 1):
         said = (logs / f"worker_{rank}.restart_2.log").read_text()
-        assert said.splitlines()[-1] == "equal True" and "step 12" in said
-    for restart, firsts in ((1, ("step 3", "step 5")), (2, ("step 5", "step 7"))):  # whether a file was whole
+        assert "equal True\n" in said and "step 12\n" in said
+    for restart, firsts in ((1, (3, 5)), (2, (5, 7))):  # the file of the later one may not have been whole
         said = (logs / f"worker_0.restart_{restart}.log").read_text()
-        assert said.startswith(firsts)
+        assert int(re.search(r"^step (\d+)$", said, re.MULTILINE)[1]) in firsts
