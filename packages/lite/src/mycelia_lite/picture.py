@@ -148,7 +148,7 @@ def page(path: Path, model: Table, built: Model, loops: int = 0) -> str:
     head = ["number", "node", "operator", "outputs", "kernels", "ms"]
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font-family: sans-serif; margin: 2em auto; max-width: 1100px; color: #222 }}
+body {{ font-family: sans-serif; margin: 2em auto; padding: 0 1em; max-width: 1100px; color: #222 }}
 table {{ border-collapse: collapse; font-size: 13px; width: 100% }}
 td, th {{ border-bottom: 1px solid #ddd; padding: 3px 8px; text-align: left; vertical-align: top }}
 svg {{ width: 100%; border: 1px solid #ddd }}
