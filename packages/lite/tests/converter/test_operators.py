@@ -154,6 +154,12 @@ LAYERS = {
         nn.Conv1d(4, 6, 2, group=2, pad_mode="valid"),
         RNG.normal(size=(2, 4, 9)).astype(np.float32),
     ),
+    "groups of channels": (nn.GroupNorm(2, 4), RNG.normal(size=(2, 4, 3, 5)).astype(np.float32)),
+    "groups without factors": (
+        nn.GroupNorm(3, 6, affine=False),
+        RNG.normal(size=(2, 6, 7)).astype(np.float32),
+    ),
+    "each channel": (nn.InstanceNorm2d(3), IMAGE),
     "slopes": (nn.PReLU(3, 0.3), IMAGE),
     "slopes of a signal": (nn.PReLU(3, 0.3), RNG.normal(size=(2, 3, 5)).astype(np.float32)),
     "slopes of a volume": (nn.PReLU(3, 0.3), RNG.normal(size=(2, 3, 2, 2, 4)).astype(np.float32)),

@@ -172,3 +172,15 @@ def test_random_graphs_answer_as_core(seed, tmp_path):
     for threads in (2, 3):
         for one, other in zip(answers, on(path, threads, runs), strict=True):
             assert [a.tobytes() for a in one] == [a.tobytes() for a in other]
+
+
+@pytest.mark.parametrize("shape", [(3, 0, 1), (2, 0), (0, 5), (1, 1, 0, 7)])
+def test_values_without_elements_get_other_shapes(shape, tmp_path):
+    class Net(nn.Cell):
+        def construct(self, x):
+            return (ops.abs(x).reshape(shape) + 1,)
+
+    net = Net()
+    net.inputs = [(ms.float32, (2, 0))]
+    (found,) = on(converted(net, 3, tmp_path), 1, [[np.ones((3, 2, 0), np.float32)]])
+    assert found[0].shape == shape and found[0].dtype == np.float32

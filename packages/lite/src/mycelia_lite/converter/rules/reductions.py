@@ -107,6 +107,19 @@ def _cumsum(w: Writer, node: Node) -> None:
     w.emit(node.outputs[0], Table("CumSum", reverse=node.attrs["reverse"]), [w.first(x), axis])
 
 
+@rule("group_norm")
+def _group_norm(w: Writer, node: Node) -> None:
+    x, gamma, beta = node.inputs
+    affine = gamma is not None or beta is not None
+    groups, epsilon = node.attrs["num_groups"], node.attrs["eps"]
+    inputs, shape = [w.first(x)], x.type.shape[1:2]
+    for value, absent in ((gamma, np.ones), (beta, np.zeros)) if affine else ():
+        inputs.append(w.constant(absent(shape, np.float32)) if value is None else w.first(value))
+    w.emit(
+        node.outputs[0], Table("GroupNormFusion", num_groups=groups, epsilon=epsilon, affine=affine), inputs
+    )
+
+
 @rule("layer_norm")
 def _layer_norm(w: Writer, node: Node) -> None:
     x, gamma, beta = node.inputs

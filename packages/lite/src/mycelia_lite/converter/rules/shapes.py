@@ -50,6 +50,8 @@ def _as_shape(w: Writer, y: Value, tensor: int, sizes: Sequence[Any]) -> None:
     shape = [-1 if type(n) is not int else n for n in y.type.shape]
     given = list(w.tensors[tensor].dims)
     kept = all(given[i : i + 1] == [0] for i, n in enumerate(shape) if n == 0)  # as 0 in a Reshape means
+    if not kept and shape.count(0) == 1 and -1 not in shape:  # no elements: what is left for -1 is none
+        shape[shape.index(0)], kept = -1, True
     if shape and shape.count(-1) <= 1 and kept:
         if -1 in shape and any(n != 1 for n in shape if n != -1):  # which -1 would take what they grow by
             w.fix()
