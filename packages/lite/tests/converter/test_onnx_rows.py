@@ -316,6 +316,33 @@ def quantized():
     yield "QLinearMatMul", one("QLinearMatMul", BYTES, STEP, ZERO, *product, constants=range(1, 8))
 
 
+FLOATS = {"float8e4m3fn": 17, "float8e4m3fnuz": 18, "float8e5m2": 19, "float8e5m2fnuz": 20, "bfloat16": 16}
+WIDE = np.concatenate([
+    HOLES, -HOLES, np.float32([np.nan, 448, 449, 464, 465, 57344, 61439, 1e9, -1e9, 3e38, 2**-7]),
+    2.0 ** np.arange(-20, 17) * 1.0625, draw(40), draw(20) * 2**-8, draw(20) * 2**8,
+]).astype(np.float32)  # fmt: skip
+
+
+def narrow():
+    """Values of types that core lacks, made and widened again: halves, zeros and what is beyond, too."""
+    for name, kind in FLOATS.items():
+        for saturate in (0, 1) if kind > 16 else (1,):
+            how = {} if saturate else {"saturate": 0}
+            nodes = [node("Cast", "x", "q", to=kind, **how), node("Cast", "q", "y", to=1)]
+            yield f"Cast to {name} {saturate}", whole_model(nodes, {"x": WIDE}, "y", version=21)
+    nodes = [node("Cast", "b", "c", to=17), node("CastLike", "x c", "q"), node("Cast", "q", "y", to=1)]
+    yield "CastLike a float8", whole_model(nodes, {"x": WIDE, "b": ROWS}, "y", version=21)
+    for name, kind in (("float8e4m3fn", 17), ("float8e5m2", 19)):
+        nodes = [node("QuantizeLinear", "x s", "q", output_dtype=kind), node("Reshape", "q n", "r"),
+                 node("DequantizeLinear", "r s", "y")]  # fmt: skip
+        arrays = {"s": STEP, "n": longs(4, 6), "x": X}
+        yield f"QuantizeLinear to {name}", whole_model(nodes, arrays, "y", (0, 1), version=21)
+    for name, kind in (("uint4", 21), ("int4", 22)):
+        nodes = [node("QuantizeLinear", "x s", "q", output_dtype=kind), node("DequantizeLinear", "q s", "y")]
+        arrays = {"s": np.float32(0.25), "x": X}
+        yield f"QuantizeLinear to {name}", whole_model(nodes, arrays, "y", (0,), version=21)
+
+
 def microsoft():
     def own(kind, *arrays, constants=(), **more):
         return f"{MICROSOFT}.{kind}", one(kind, *arrays, constants=constants, domain=MICROSOFT, **more)
@@ -370,6 +397,7 @@ PARTS = (
     sequences,
     control,
     quantized,
+    narrow,
     microsoft,
 )
 CASES = {name: row for part in PARTS for name, row in part()}

@@ -90,15 +90,26 @@ def refused(tmp_path, nodes, kind, reason):
 
 
 def test_results_of_these_types_are_refused_by_name(tmp_path):
-    refused(tmp_path, [node("Cast", "x", "y", "it", to=17)], None, r"'it'.*float8e4m3fn")
-    refused(tmp_path, [node("Identity", "w", "y")], 22, "the output 'y' is of float8 or below")
+    refused(tmp_path, [node("Cast", "x", "y", "it", to=17)], None, "the output 'y' is of float8, bfloat16 or")
+    refused(tmp_path, [node("Cast", "x", "y", "it", to=24)], None, "'it'.*float8e8m0")
+    refused(tmp_path, [node("Identity", "w", "y")], 22, "the output 'y' is of float8, bfloat16 or below")
+    sums = [node("Cast", "x", "q", to=16), node("Add", "q q", "y", "it")]
+    refused(tmp_path, sums, None, "'it'.*bfloat16 or below 8 bits can be moved")
+    like = [node("Identity", "w", "z"), node("CastLike", "x z", "y", "it")]
+    refused(tmp_path, like, 22, "'it'.*a cast to integers below 8 bits")
+    other = [
+        node("Identity", "w", "z"),
+        node("QuantizeLinear", "x s z", "q", "it", axis=0),
+        node("Cast", "q", "y", to=1),
+    ]
+    refused(tmp_path, other, 17, "'it'.*a zero point of float8 other than 0")
     zero = [
         node("Identity", "w", "z"),
         node("QuantizeLinear", "x s z", "q", "it", axis=0),
-        node("Neg", "q", "y"),
+        node("Neg", "q", "y", "behind"),
     ]
-    # integers of 4 bits saturate at 7, not at 127
-    refused(tmp_path, zero, 22, "'it'.*moved, dequantized and cast only")
+    # what computes with integers of 4 bits saturates at 7, not at 127
+    refused(tmp_path, zero, 22, "'behind'.*moved, dequantized and cast only")
 
 
 def test_moved_numbers_stay_what_they_are(tmp_path):

@@ -144,7 +144,7 @@ class _Model:
     def _typed(self, message: Any, value: Any) -> Any:
         """The value of a TensorProto, whose type is noted if core has none like it."""
         if message.data_type in small.KINDS:
-            self.narrow.add(value)
+            self.narrow.add(value, message.data_type)
         return value
 
     def _output(self, name: str, environment: Mapping[str, Any]) -> Any:
@@ -153,7 +153,7 @@ class _Model:
         value = environment[name]
         if value in self.narrow:
             raise ConversionError(
-                Code.NOT_SUPPORT, f"{self.path}: the output '{name}' is of float8 or below 8 bits"
+                Code.NOT_SUPPORT, f"{self.path}: the output '{name}' is of float8, bfloat16 or below 8 bits"
             )
         if isinstance(value, TensorList):
             raise ConversionError(
@@ -283,6 +283,7 @@ class _Model:
                 return self._function(function, call, inputs, frame, trace)
             if kind in _CONTROL:
                 return self._control(call, inputs, environment, frame, trace)
+            call.kinds = [self.narrow.kind(v) for v in inputs]
             found = _results(call, inputs)
             self.narrow.follow(call, inputs, found)
             return found
@@ -320,7 +321,9 @@ class _Model:
         for graph in call.attributes.values():
             for output in getattr(graph, "output", ()):
                 if output.type.tensor_type.elem_type in small.KINDS:
-                    raise call.fail(f"the result '{output.name}' of a graph is of float8 or below 8 bits")
+                    raise call.fail(
+                        f"the result '{output.name}' of a graph is of float8, bfloat16 or below 8 bits"
+                    )
         around = control.Surroundings(environment, trace, self.folder, run, within.place, self.choices)
         try:
             return _CONTROL[call.kind](call, inputs, around)

@@ -66,6 +66,8 @@ class Call(NodeCall):
         self.version = version
         self.attributes = attributes
         self.outputs = outputs
+        self.kinds: Sequence[int | None] = ()  # of inputs that have a type core lacks (`small`)
+        self.narrowed: int | None = None  # the type of the first result, if it is such a one
         self.read: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
+from mycelia_lite.converter.importers.onnx import small
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     as_tensor,
@@ -155,17 +156,28 @@ def _is_inf(call, x):
 @operator("Cast")
 def _cast(call, x):
     to = call.need("to")
-    call.get("saturate")  # of float8 alone
+    saturate = bool(call.get("saturate", 1))  # of float8 alone
     call.get("round_mode")  # of float8e8m0 alone
     if isinstance(to, str):  # before version 6
         raise call.attribute("to", "must be a number")
-    return cast(x, dtype_of(to, f"node '{call.name}' (Cast): its result"))
+    if to in small.FLOATS or (to == small.BFLOAT16 and x.dtype is not ms.bfloat16):
+        call.narrowed = to
+        return small.nearest(call, x, to, saturate)
+    dtype = dtype_of(to, f"node '{call.name}' (Cast): its result")
+    if call.kinds and call.kinds[0] is not None and x.dtype is dtype:
+        return ops.mul(x, scalar(1, x))  # a value of its own, that is no float8 any more
+    return cast(x, dtype)
 
 
 @operator("CastLike")
 def _cast_like(call, x, like):
-    call.get("saturate")
+    saturate = bool(call.get("saturate", 1))
     call.get("round_mode")
+    if call.kinds[1] in (*small.FLOATS, small.BFLOAT16):
+        call.narrowed = call.kinds[1]
+        return small.nearest(call, x, call.narrowed, saturate)
+    if call.kinds[1] is not None:
+        raise call.fail("a cast to integers below 8 bits")
     return cast(x, like.dtype)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
+from mycelia_lite.converter.importers.onnx import small
 from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
@@ -57,9 +58,12 @@ def _dequantize(call, x, scale, zero=None):
 @operator("QuantizeLinear")
 def _quantize(call, x, scale, zero=None):
     """x / scale rounded to even, plus zero, kept within the type of zero (uint8 if there is none)."""
-    call.get("saturate")
+    saturate = bool(call.get("saturate", 1))
     call.choice("precision", 0, (0, 1))
     number = call.get("output_dtype", 0)
+    small_kind = call.kinds[2] if zero is not None else number if number in small.KINDS else None
+    if small_kind is not None:
+        return _quantized_small(call, x, scale, zero, small_kind, saturate)
     dtype = zero.dtype if zero is not None else dtype_of(number, "the result") if number else ms.uint8
     if dtype.is_floating:
         raise call.fail(f"a quantized form of type {dtype}")
@@ -70,6 +74,20 @@ def _quantize(call, x, scale, zero=None):
         )
     y = ops.div(cast(x, scale.dtype), _spread(call, x, scale))
     return rounded(y, None if zero is None else _spread(call, x, zero), dtype)
+
+
+def _quantized_small(call: Call, x: Any, scale: Any, zero: Any, kind: int, saturate: bool) -> Any:
+    """The same as numbers of float8 or of integers below 8 bits."""
+    call.narrowed = kind
+    y = ops.div(cast(x, scale.dtype), _spread(call, x, scale))
+    spread = None if zero is None else _spread(call, x, zero)
+    if kind in small.FLOATS:
+        if zero is not None and (known(zero) is None or known(zero).any()):
+            raise call.fail("a zero point of float8 other than 0")
+        return small.nearest(call, y, kind, saturate)
+    y = ops.round(y) if spread is None else ops.add(ops.round(y), cast(spread, y.dtype))
+    low, high = (scalar(n, y) for n in small.LIMITS[kind])
+    return cast(ops.maximum(ops.minimum(y, high), low), ms.uint8 if kind in (21, 25) else ms.int8)
 
 
 def rounded(y: Any, zero: Any, dtype: Any) -> Any:
