@@ -46,7 +46,7 @@ IMPORTS = """
     mindspore.ops.operations Conv2D ReLU
     mindspore.ops.functional add reshape
     mindspore.ops.function.math_func matmul
-    mindspore.train.callback Callback LossMonitor ModelCheckpoint SummaryStep
+    mindspore.train.callback Callback LossMonitor ModelCheckpoint SummaryStep TrainLineage EvalLineage
     mindspore.train.callback._callback Callback
     mindspore.train.model Model
     mindspore.train.serialization save_checkpoint load_checkpoint load_param_into_net export

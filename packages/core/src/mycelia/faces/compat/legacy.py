@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 from mycelia import nn, ops
-from mycelia.engine.base import config, dtypes
+from mycelia.engine.base import config, dtypes, log
 from mycelia.engine.compile import jit
 from mycelia.engine.ops.control_flow.summary_sink import record
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.train import Callback
+from mycelia.train.callbacks.summary import evaluation_lineage, train_lineage
 
 
 class SummaryStep(Callback):
@@ -30,6 +31,40 @@ class SummaryStep(Callback):
         parameters = run_context.original_args()
         if parameters.cur_step_num % self._flush_step == 0:
             self._writer.record(parameters.cur_step_num, parameters.train_network)
+
+
+class TrainLineage(Callback):
+    """Writes what a training was made of to a `SummaryRecord` when it ends.
+
+    Later releases have `SummaryCollector`, which writes it by itself.
+    """
+
+    def __init__(self, summary_record, raise_exception: bool = False) -> None:
+        super().__init__()
+        self._record, self._raises = summary_record, raise_exception
+
+    def end(self, run_context) -> None:
+        params = run_context.original_args()
+        if params.mode == "train":
+            self._write("train_lineage", lambda: train_lineage(params))
+
+    def _write(self, plugin: str, made) -> None:
+        try:
+            self._record.add_value(plugin, plugin, made())
+            self._record.record(0, plugin_filter=lambda name: name == plugin)
+        except Exception as error:
+            if self._raises:
+                raise
+            log.logger(__name__).warning("%s is not recorded: %s", plugin, error)
+
+
+class EvalLineage(TrainLineage):
+    """Writes what an evaluation gave to a `SummaryRecord` when it ends."""
+
+    def end(self, run_context) -> None:
+        params = run_context.original_args()
+        if params.mode == "eval":
+            self._write("eval_lineage", lambda: evaluation_lineage(params))
 
 
 def DepthwiseConv2d(in_channels, out_channels, kernel_size, *arguments, **options):

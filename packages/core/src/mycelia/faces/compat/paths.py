@@ -284,7 +284,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "_grad_overflow": "compat.internals:grad_overflow", "_gru_cell": "engine.ops.nn_ops.gru:_gru_cell",
     },
     "train": {
-        "SummaryStep": "compat.legacy:SummaryStep", "Tensor": ".:Tensor",
+        "SummaryStep": "compat.legacy:SummaryStep", "TrainLineage": "compat.legacy:TrainLineage",
+        "EvalLineage": "compat.legacy:EvalLineage", "Tensor": ".:Tensor",
         "_InternalCallbackParam": "train.callbacks.base:CallbackParam",
         "_CallbackManager": "train.callbacks.base:CallbackManager",
         "_handle_loss": "train.callbacks.monitor:loss_value",

@@ -307,11 +307,9 @@ class SummaryCollector(Callback):
         self._end_nodes()
         if params.mode == "train":
             if self._collect_specified_data.get("collect_train_lineage"):
-                self._record.add_value("train_lineage", "train", self._train_lineage(params))
+                self._record.add_value("train_lineage", "train", train_lineage(params))
         elif self._collect_specified_data.get("collect_eval_lineage"):
-            path, size = _dataset_facts(params.valid_dataset)
-            metrics = json.dumps(params.metrics, default=float)
-            self._record.add_value("eval_lineage", "eval", EvaluationLineage(metrics, path, size))
+            self._record.add_value("eval_lineage", "eval", evaluation_lineage(params))
         # At the end there are only these: the values of the last step have been recorded with it.
         self._record.record(0, plugin_filter=lambda plugin: plugin.endswith("lineage"))
         if params.mode == "train" and self._landscape:
@@ -397,7 +395,7 @@ class SummaryCollector(Callback):
         return [(tag, "histogram", parameter.asnumpy()) for tag, parameter in self._shown]
 
     def _watched_updates(self, params) -> Updates | None:
-        optimizer = self._get_optimizer(params)
+        optimizer = _optimizer_of(params)
         if not self._collect_specified_data.get("collect_update_ratio") or optimizer is None:
             return None
         regular = self._collect_specified_data.get("histogram_regular") or ""
@@ -413,7 +411,7 @@ class SummaryCollector(Callback):
 
     def _shown_parameters(self, params) -> list[tuple[str, Parameter]]:
         """Those whose histograms are recorded, by tag."""
-        optimizer = self._get_optimizer(params)
+        optimizer = _optimizer_of(params)
         if "histogram_regular" not in self._collect_specified_data or optimizer is None:
             return []
         regular = self._collect_specified_data["histogram_regular"]
@@ -444,44 +442,6 @@ class SummaryCollector(Callback):
             name = type(params.get("network") or network).__name__
             self._record.artifacts.begin(params.mode, name, network, dataset, params)
 
-    @staticmethod
-    def _get_optimizer(params) -> Optimizer | None:
-        """The optimizer of the run, or the one that its network holds."""
-        if isinstance(params.get("optimizer"), Optimizer):
-            return params.optimizer
-        network = params.eval_network if params.mode == "eval" else params.train_network
-        for _, cell in network.cells_and_names():
-            if isinstance(cell, Optimizer):
-                return cell
-        return None
-
-    # ---- lineage -------------------------------------------------------------------------------------------
-
-    def _train_lineage(self, params) -> TrainLineage:
-        optimizer = self._get_optimizer(params)
-        rate = getattr(optimizer, "learning_rate", None)
-        loss_fn = params.loss_fn or getattr(params.network, "loss_fn", None)
-        path, size = _dataset_facts(params.train_dataset)
-        saved = _latest_checkpoint(params)
-        model_size = (
-            os.path.getsize(saved) if saved and os.path.exists(saved) else 0
-        )  # it may not have been written
-        return TrainLineage(
-            optimizer=None if optimizer is None else type(optimizer).__name__,
-            learning_rate=float(np.ravel(rate.asnumpy())[0]) if isinstance(rate, Parameter) else None,
-            loss_function=None if loss_fn is None else type(loss_fn).__name__,
-            epoch=params.epoch_num,
-            parallel_mode=params.parallel_mode,
-            device_num=params.device_number,
-            batch_size=_call(params.train_dataset, "get_batch_size"),
-            dataset_path=path,
-            dataset_size=size,
-            network=type(params.network).__name__,
-            loss=loss_value(params.net_outputs),
-            model_path=json.dumps({"ckpt": saved}),
-            model_size=model_size,
-        )
-
     # ---- the loss landscape --------------------------------------------------------------------------------
 
     def _save_point(self, params, number: int) -> None:
@@ -506,6 +466,50 @@ class SummaryCollector(Callback):
             **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
         }
         write_text(path, json.dumps(facts), 0o400)
+
+
+def _optimizer_of(params) -> Optimizer | None:
+    """The optimizer of the run, or the one that its network holds."""
+    if isinstance(params.get("optimizer"), Optimizer):
+        return params.optimizer
+    network = params.eval_network if params.mode == "eval" else params.train_network
+    for _, cell in network.cells_and_names():
+        if isinstance(cell, Optimizer):
+            return cell
+    return None
+
+
+def train_lineage(params) -> TrainLineage:
+    """What a training was made of, by what callbacks are given at its end."""
+    optimizer = _optimizer_of(params)
+    rate = getattr(optimizer, "learning_rate", None)
+    loss_fn = params.loss_fn or getattr(params.network, "loss_fn", None)
+    path, size = _dataset_facts(params.train_dataset)
+    saved = _latest_checkpoint(params)
+    model_size = (
+        os.path.getsize(saved) if saved and os.path.exists(saved) else 0
+    )  # it may not have been written
+    return TrainLineage(
+        optimizer=None if optimizer is None else type(optimizer).__name__,
+        learning_rate=float(np.ravel(rate.asnumpy())[0]) if isinstance(rate, Parameter) else None,
+        loss_function=None if loss_fn is None else type(loss_fn).__name__,
+        epoch=params.epoch_num,
+        parallel_mode=params.parallel_mode,
+        device_num=params.device_number,
+        batch_size=_call(params.train_dataset, "get_batch_size"),
+        dataset_path=path,
+        dataset_size=size,
+        network=type(params.network).__name__,
+        loss=loss_value(params.net_outputs),
+        model_path=json.dumps({"ckpt": saved}),
+        model_size=model_size,
+    )
+
+
+def evaluation_lineage(params) -> EvaluationLineage:
+    """What an evaluation gave, on which data."""
+    path, size = _dataset_facts(params.valid_dataset)
+    return EvaluationLineage(json.dumps(params.metrics, default=float), path, size)
 
 
 def _second_collector():
