@@ -21,11 +21,12 @@ F32 = (np.float32, (2, 3))
 
 @pytest.fixture
 def hard(tmp_path):
-    """A model with five obstacles and nodes behind them."""
+    """A model with six obstacles and nodes behind them."""
     nodes = [
         om.node("Relu", "x", "a", name="fine"),
         om.node("HardSwishh", "a", "b", name="misspelt"),
-        om.node("Neg", "b", "c", name="behind"),
+        om.node("Neg", "b", "k", name="behind"),
+        om.node("Nowhere", "k", "c", name="unknown behind"),
         om.node("Softmax", "a", "d", name="wrong attribute", axes=3),
         om.node("Gelu", "a", "e", name="wrong value", approximate="cubic"),
         om.node("Mine", "a", "f", name="of others", domain="com.example"),
@@ -45,10 +46,11 @@ def test_all_obstacles_are_found_in_one_run(hard, tmp_path):
     found = explain(job(hard))
     texts = [error.args[0] for error in found]
     assert [t.partition("'")[2].partition("'")[0] for t in texts if "shape as data" not in t] == [
-        "misspelt", "wrong attribute", "wrong value", "of others", "misspelt again",
+        "misspelt", "unknown behind", "wrong attribute", "wrong value", "of others", "misspelt again",
     ]  # fmt: skip
     assert "HardSwishh" in texts[0] and "near to it is HardSwish" in texts[0] and found[0].code == -300
-    assert "attribute 'axes'" in texts[1] and "approximate" in texts[2]
+    assert "Nowhere" in texts[1] and found[1].code == -300
+    assert "attribute 'axes'" in texts[2] and "approximate" in texts[3]
     assert "com.example.Mine" in next(t for t in texts if "of others" in t)
     assert [p.name for p in tmp_path.iterdir()] == ["hard.onnx"] and not are_collected()
 

@@ -1,7 +1,8 @@
 """Collecting all that hinders a conversion, instead of ending at the first: `--explain`.
 
 While obstacles are collected, a node that cannot be imported or written is noted and passed over; what it
-would compute is `UNKNOWN`, and nodes that read it are passed over in silence.
+would compute is `UNKNOWN`, and nodes that read it are passed over: in silence, unless their operator is not
+known.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from mycelia_lite.converter.errors import ConversionError
 
 UNKNOWN = object()
 _found: ContextVar[list[ConversionError] | None] = ContextVar("obstacles", default=None)
+_unknown: ContextVar[frozenset[str]] = ContextVar("unknown operators", default=frozenset())
 
 
 @contextlib.contextmanager
 def collected() -> Iterator[list[ConversionError]]:
     """Notes obstacles in the list, in the order in which they are met."""
     found: list[ConversionError] = []
-    token = _found.set(found)
+    token, kinds = _found.set(found), _unknown.set(_unknown.get())
     try:
         yield found
     finally:
         _found.reset(token)
+        _unknown.reset(kinds)
 
 
 @contextlib.contextmanager
@@ -50,6 +53,15 @@ def note(error: ConversionError) -> bool:
     if found is not None and error.args not in [other.args for other in found]:
         found.append(error)
     return found is not None
+
+
+def expect(kinds: Iterable[str]) -> None:
+    """Operators of the file that are not known: each node of them is told, also one that is passed over."""
+    _unknown.set(frozenset(kinds))
+
+
+def is_unknown(kind: str) -> bool:
+    return kind in _unknown.get()
 
 
 def hide(values: Iterable[Any]) -> bool:

@@ -98,9 +98,21 @@ def entry_of(call: NodeCall, inputs: list[Any], operators: Mapping[str, Any]) ->
 def operator_of(call: NodeCall, operators: Mapping[str, Any]) -> Any:
     """The entry of a node's operator. Errors: ConversionError, with those that are called alike."""
     if call.kind not in operators:
-        near = obstacles.near(call.kind, operators)
-        raise call.fail(f"there is no importer for this operator{near}", Code.NOT_FIND_OP)
+        raise _no_importer(call, obstacles.near(call.kind, operators))
     return operators[call.kind]
+
+
+def _no_importer(call: NodeCall, near: str = "") -> ConversionError:
+    return call.fail(f"there is no importer for this operator{near}", Code.NOT_FIND_OP)
+
+
+def _passed_over(call: NodeCall, inputs: Sequence[Any]) -> bool:
+    """Whether a node reads what another would have made; noted if its own operator is not known, either."""
+    if not obstacles.hide(inputs):
+        return False
+    if obstacles.is_unknown(call.kind):
+        obstacles.note(_no_importer(call))
+    return True
 
 
 class Nodes:
@@ -119,7 +131,7 @@ class Nodes:
 
         The nodes of the graph that it adds get the place of this node.
         """
-        if obstacles.hide(inputs):
+        if _passed_over(call, inputs):
             return [obstacles.UNKNOWN] * results
         start = len(trace.graph.nodes)
         found = self.call(trace, call, inputs, results, compute)
@@ -133,7 +145,7 @@ class Nodes:
         self, trace: Trace, call: NodeCall, inputs: Sequence[Any], results: int, compute: Callable
     ) -> Sequence[Any]:
         """The same of a node that calls nodes of the file, each with its own place."""
-        if obstacles.hide(inputs):
+        if _passed_over(call, inputs):
             return [obstacles.UNKNOWN] * results
         try:
             found = compute()
@@ -176,6 +188,8 @@ def require_none(path: str, what: str, missing: Mapping[str, str], unit: str = "
 
     `what`: they are, in words. While obstacles are collected each node tells by itself.
     """
-    if missing and not obstacles.are_collected():
+    if obstacles.are_collected():
+        obstacles.expect(missing)
+    elif missing:
         listed = ", ".join(f"{kind} ({unit} '{name}')" for kind, name in sorted(missing.items()))
         raise ConversionError(Code.NOT_FIND_OP, f"{path}: {what} that cannot be imported: {listed}")
