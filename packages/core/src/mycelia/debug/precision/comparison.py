@@ -51,7 +51,11 @@ class Row:
     @property
     def why(self) -> str:
         """What says that it is not alike."""
-        return f"cosine {self.values['CosineSimilarity']:.6f}" if self.values else self.reason
+        if not self.values:
+            return self.reason
+        cosine = float(self.values["CosineSimilarity"])
+        distance = float(self.values["RelativeEuclideanDistance"])
+        return f"cosine {cosine:.6f}" + (f", relative distance {distance:.6f}" if cosine >= ALIKE else "")
 
     def cells(self, columns: tuple[str, ...]) -> list[str]:
         """As the CSV has them; numbers with 6 decimals."""
