@@ -23,6 +23,9 @@ def mycelia_begin(compiling: bool) -> None:
     if "check_overflow" not in _followed:
         _followed.add("check_overflow")
         settings.on_change("check_overflow", _load_check)
+    if "save_graphs" not in _followed:
+        _followed.add("save_graphs")
+        settings.on_change("save_graphs", _load_saved_graphs)
     if settings.get("dump_config"):
         from mycelia.debug.dump import start
 
@@ -55,6 +58,13 @@ def mycelia_observers(program) -> list:
 
 
 _followed: set[str] = set()  # settings whose parts are loaded when they are switched on
+
+
+def _load_saved_graphs(level: object) -> None:
+    if level:
+        from mycelia.train.summary import saved_graphs
+
+        saved_graphs.start()
 
 
 def _load_check(on: object) -> None:

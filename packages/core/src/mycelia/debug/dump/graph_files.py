@@ -51,6 +51,11 @@ def write_graph(root: str, of: Watched, roles: Mapping[str, str] = _NOTHING_KNOW
     write_order(root, of.number, names)
 
 
+def text_of(of: Watched) -> str:
+    """The form of MindSpore's IR files: an operator a line, below it types, full name and source lines."""
+    return _Text(of, _NOTHING_KNOWN).text()
+
+
 def write_calls(
     root: str,
     number: int,
@@ -127,7 +132,7 @@ def constants(graph: Graph) -> list[Tensor]:
 
 
 class _Text:
-    """The form of MindSpore's IR files: an operator a line, below it types, full name and source lines."""
+    """Writes `text_of`, with the roles of Parameters."""
 
     def __init__(self, of: Watched, roles: Mapping[str, str]) -> None:
         self.of, self.roles = of, roles

@@ -72,10 +72,12 @@ class Watched:
     _count = 0
     _lock = threading.Lock()
 
-    def __init__(self, name: str, graph: Graph | None = None) -> None:
-        with Watched._lock:
-            self.number = Watched._count
-            Watched._count += 1
+    def __init__(self, name: str, graph: Graph | None = None, number: int | None = None) -> None:
+        if number is None:
+            with Watched._lock:
+                number = Watched._count
+                Watched._count += 1
+        self.number = number
         self.name, self.graph = name, graph
         self.operators = {} if graph is None else operators_of(graph)
 

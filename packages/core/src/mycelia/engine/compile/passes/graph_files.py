@@ -7,6 +7,7 @@ import os
 import re
 
 from mycelia.engine.base import config, files
+from mycelia.engine.communication import world
 from mycelia.engine.compile import failures
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.text import to_dot, to_text
@@ -15,6 +16,12 @@ _graph_numbers = itertools.count()
 _serials = itertools.count(1)  # of all files that could be written
 _SETTINGS = tuple(f"save_graphs{end}" for end in ("", "_path", "_interval", "_passes", "_format"))
 _MAIN_STAGES = ("captured", "validate", "lowered", "placed")
+
+
+def folder() -> str:
+    """Where graphs are saved: `save_graphs_path`, of several processes that train together each its own."""
+    path, place = config.get("save_graphs_path"), world.place()
+    return os.path.join(path, f"rank_{place[0]}") if place is not None and place[1] > 1 else path
 
 
 class GraphFiles:
@@ -28,7 +35,7 @@ class GraphFiles:
         self.count = 0
         config.read_again(*_SETTINGS)  # MindSpore reads the environment here, too
         self.level = config.get("save_graphs")
-        self.directory = config.get("save_graphs_path") if self.level else None
+        self.directory = folder() if self.level else None
         self.prefix = ""
 
     def write(self, stage: str) -> None:
