@@ -14,7 +14,7 @@ import mycelia as ms
 import mycelia_lite as mslite
 from mycelia import nn, ops
 from mycelia_lite.converter import convert
-from mycelia_lite.format import encode, write
+from mycelia_lite.format import Table, encode, write
 
 from .test_stages import File, looper, recursion, reshaper
 
@@ -179,3 +179,21 @@ def test_names_that_are_no_text_are_shown(tmp_path):
     model = mslite.Model()
     model.build_from_file(path)
     assert model.get_inputs()[0].name == "name\\xff\\x80ke"
+
+
+def test_a_shape_of_more_axes_than_tensors_have_is_refused(tmp_path):
+    shape, made = (
+        Table("Tensor", name="s", dataType="INT64", dims=[17]),
+        Table("Tensor", name="y", dataType="FLOAT32"),
+    )
+    fill = Table("CNode", name="c", primitive=Table("ConstantOfShape", data_type=43, value=[1.0]))
+    fill.inputIndex, fill.outputIndex = [0], [1]
+    write(
+        tmp_path / "m.ms",
+        Table("MetaGraph", nodes=[fill], allTensors=[shape, made], inputIndex=[0], outputIndex=[1]),
+    )
+    model = mslite.Model()
+    with pytest.raises(RuntimeError, match="'c' .*the shape has 17 axes"):
+        model.build_from_file(tmp_path / "m.ms")
+        model.get_inputs()[0].set_data_from_numpy(np.ones(17, np.int64))
+        model.predict(model.get_inputs())

@@ -15,6 +15,7 @@ constexpr int64_t kMostNumbers = int64_t{1} << 40;
 
 // A value of one element in every place of a shape.
 int filled(Planner& p, int value, const std::vector<int64_t>& shape) {
+  if (shape.size() > MYC_MAX_RANK) return p.fail(kOperatorAttribute, "the shape has " + std::to_string(shape.size()) + " axes");
   for (const int64_t n : shape)
     if (n < 0 || n > kMostNumbers) return p.fail(kOperatorAttribute, "the shape has " + std::to_string(n));
   if (p.ok() && element_count(p.type(value).shape) != 1) return p.fail(kOperatorAttribute, "the value is " + text_of(p.type(value)));
