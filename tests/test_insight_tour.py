@@ -16,7 +16,8 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
     pytest.importorskip("mlxtend")
     library = pytest.importorskip("mycelia_insight.runs.library")
     from mycelia import debug
-    from mycelia_insight.runs.graphs import sources
+    from mycelia_insight.records.precision import operators
+    from mycelia_insight.runs.graphs import Graphs, sources
     from mycelia_insight.runs.kinds import Kind
 
     command = [sys.executable, str(ROOT / "examples" / "insight_tour.py"), "--output", str(tmp_path)]
@@ -31,7 +32,7 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
     runs = {run.id: {(tag.kind, tag.name) for tag in run.tags()} for run in found.runs()}
     assert set(runs) == {
         "./lenet/momentum-0.01-32", "./lenet/adam-0.001-32", "./lenet/tuned", "./lenet/diverges",
-        "./landscape", "./compile stages", "./media",
+        "./mixed precision", "./landscape", "./compile stages", "./media",
     }  # fmt: skip
     trained = runs["./lenet/adam-0.001-32"]
     kinds = {kind for kind, _ in trained}
@@ -45,6 +46,10 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
     assert tuned.outputs[-1].path == str((tmp_path / "files" / "lenet5.mindir").resolve())
     losses = found.get("./lenet/diverges").points("loss/auto").values
     assert not all(abs(loss) < 1e30 for loss in losses.tolist())
+    graph = Graphs().get(found.get("./mixed precision"), "")
+    assert graph is not None
+    reduced = {graph.leaves[one.leaf].type for one in operators(graph) if one.is_reduced}
+    assert reduced >= {"conv", "mat_mul", "relu"}
     assert sum(kind == Kind.LANDSCAPE for kind, _ in runs["./landscape"]) == 2
     assert {kind for kind, _ in runs["./media"]} >= {Kind.TENSOR, Kind.TEXT, Kind.AUDIO, Kind.IMAGE}
     analyzer = debug.DumpAnalyzer(tmp_path / "runs" / "debugged" / "dump")
