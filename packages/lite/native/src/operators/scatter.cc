@@ -57,6 +57,7 @@ int all_of(Planner& p, int value, const std::vector<int64_t>& shape) {  // one n
   for (const int64_t n : shape)
     if (n < 0) return p.fail(kOperatorAttribute, "the shape has " + std::to_string(n));
   if (!p.ok()) return 0;
+  if (shape.size() > MYC_MAX_RANK) return p.fail(kOperatorAttribute, "the shape has " + std::to_string(shape.size()) + " axes");
   return p.emit("broadcast_to", {p.view(value, {})}, myc_broadcast_to_attrs{ints(shape)}, Type{p.type(value).dtype, shape});
 }
 
