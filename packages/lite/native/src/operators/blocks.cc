@@ -15,7 +15,7 @@ int rearranged(Planner& p, int x, const std::vector<int64_t>& as, const std::vec
   const int seen = p.view(x, as);
   Type out{p.type(x).dtype, {}};
   for (int64_t axis : order) out.shape.push_back(as[axis]);
-  const myc_transpose_attrs attributes{ints(order)};
+  const myc_transpose_attrs attributes{ints(p, order)};
   const int turned = p.emit("transpose", {seen}, attributes, out);
   return p.ok() ? p.view(turned, std::move(shape)) : 0;
 }

@@ -18,11 +18,8 @@ namespace mycelia::lite {
 #include "operators.def"
 #undef LITE_OPERATOR
 
-inline myc_ints ints(const std::vector<int64_t>& values) {  // at most 16
-  myc_ints made{};
-  for (int64_t v : values) made.v[made.n++] = v;
-  return made;
-}
+// Numbers of a file as an attribute of a kernel; fails if they are more than it holds.
+myc_ints ints(Planner& p, const std::vector<int64_t>& values);
 inline myc_ints ints(std::initializer_list<int64_t> values) {
   myc_ints made{};
   for (int64_t v : values) made.v[made.n++] = v;

@@ -34,7 +34,7 @@ enum Reduction { kSumOf, kMeanOf, kMaxOf, kMinOf, kProdOf, kL1Of, kL2Of, kSquare
 
 int number_of(Planner& p, int32_t dtype, double value, const Type& out) {
   const int one = p.scalar(dtype, value);
-  return p.emit("broadcast_to", {one}, myc_broadcast_to_attrs{ints(out.shape)}, out);
+  return p.emit("broadcast_to", {one}, myc_broadcast_to_attrs{ints(p, out.shape)}, out);
 }
 
 int reduced(Planner& p, int x, int64_t kind, const myc_ints& axes, const Type& out) {

@@ -142,7 +142,7 @@ CUSTOM(integer_products) {
     p.set_output(0, p.emit("quantized_matmul", {x, pack, scale, bias}, myc_quantized_matmul_attrs{outputs, x_zero, 0, 0, 0, MYC_F32}, out));
     return;
   }
-  const myc_quantized_conv_attrs attributes{outputs, ints({w.shape[1], w.shape[2]}), ints(stride), ints(pad), ints(dilation), x_zero, 0, 0, 0, MYC_F32};
+  const myc_quantized_conv_attrs attributes{outputs, ints({w.shape[1], w.shape[2]}), ints(p, stride), ints(p, pad), ints(p, dilation), x_zero, 0, 0, 0, MYC_F32};
   p.set_output(0, p.emit("quantized_conv", {x, pack, scale, bias}, attributes, out));
 }
 

@@ -177,7 +177,7 @@ CUSTOM(col2im) {  // windows [N, C * elements, windows] added up in images: a tr
   for (int64_t i = 0; i < channels * elements; ++i) unit[i * elements + i % elements] = 1;
   const int weight = p.made_constant({MYC_F32, shape}, unit.data());
   const int cast = type.dtype == MYC_F32 ? weight : p.emit("cast", {weight}, myc_cast_attrs{type.dtype}, Type{type.dtype, shape});
-  const myc_conv_input_grad_attrs attributes{ints(size), ints(stride), ints(pad), ints(dilation), channels};
+  const myc_conv_input_grad_attrs attributes{ints(p, size), ints(p, stride), ints(p, pad), ints(p, dilation), channels};
   p.set_output(0, p.emit("conv_input_grad", {p.view(x, blocks), cast}, attributes, Type{type.dtype, result}));
 }
 

@@ -53,7 +53,7 @@ int product(Planner& p, int x, int matrix) {  // of the last axis
 int moved(Planner& p, int x, const std::vector<int64_t>& order) {
   Type out = p.type(x);
   for (size_t d = 0; d < order.size(); ++d) out.shape[d] = p.type(x).shape[order[d]];
-  return p.emit("transpose", {x}, myc_transpose_attrs{ints(order)}, out);
+  return p.emit("transpose", {x}, myc_transpose_attrs{ints(p, order)}, out);
 }
 
 int sum(Planner& p, const char* op, int a, int b) { return b < 0 ? a : p.emit(op, {a, b}, p.type(a)); }

@@ -68,7 +68,7 @@ CUSTOM(conv) {
   if (!p.ok()) return;
   Type out{type.dtype, {type.shape[0], filter.shape[0]}};
   for (int d = 0; d < spatial; ++d) out.shape.push_back(count_of(p, w, d, type.shape[d + 2], false));
-  const myc_conv_attrs attributes{ints(w.stride), ints(w.pad), ints(w.dilation), group};
+  const myc_conv_attrs attributes{ints(p, w.stride), ints(p, w.pad), ints(p, w.dilation), group};
   p.set_output(0, p.emit("conv", {x, weight, bias}, attributes, out));
 }
 
@@ -96,7 +96,7 @@ CUSTOM(conv_input_grad) {  // a transposed convolution: inputs y and weights [ch
     out.shape.push_back(size);
   }
   const std::vector<int64_t> size(out.shape.begin() + 2, out.shape.end());
-  const myc_conv_input_grad_attrs attributes{ints(size), ints(given.stride), ints(given.pad), ints(given.dilation), group};
+  const myc_conv_input_grad_attrs attributes{ints(p, size), ints(p, given.stride), ints(p, given.pad), ints(p, given.dilation), group};
   p.set_output(0, p.emit("conv_input_grad", {y, weight}, attributes, out));
 }
 
@@ -126,7 +126,7 @@ CUSTOM(avg_pool) {
   const int64_t divisor = custom_int(p, "divisor", 0, kMostSize);
   if (!p.ok()) return;
   const Type out = pooled(p, type, w, ceil);
-  const myc_avg_pool_attrs attributes{ints(w.kernel), ints(w.stride), ints(w.pad), ceil, count, divisor, 0};
+  const myc_avg_pool_attrs attributes{ints(p, w.kernel), ints(p, w.stride), ints(p, w.pad), ceil, count, divisor, 0};
   p.set_output(0, p.emit("avg_pool", {x}, attributes, out));
 }
 
@@ -137,7 +137,7 @@ CUSTOM(max_pool) {
   const int64_t ceil = custom_int(p, "ceil", 0, 1);
   if (!p.ok()) return;
   const Type out = pooled(p, type, w, ceil);
-  const myc_max_pool_attrs attributes{ints(w.kernel), ints(w.stride), ints(w.pad), ints(w.dilation), ceil, 0};
+  const myc_max_pool_attrs attributes{ints(p, w.kernel), ints(p, w.stride), ints(p, w.pad), ints(p, w.dilation), ceil, 0};
   p.set_output(0, p.emit("max_pool", {x}, attributes, out));
 }
 
@@ -149,7 +149,7 @@ CUSTOM(max_pool_index) {
   if (!p.ok()) return;
   Type out = pooled(p, type, w, ceil);
   out.dtype = MYC_I64;
-  const myc_max_pool_index_attrs attributes{ints(w.kernel), ints(w.stride), ints(w.pad), ints(w.dilation), ceil};
+  const myc_max_pool_index_attrs attributes{ints(p, w.kernel), ints(p, w.stride), ints(p, w.pad), ints(p, w.dilation), ceil};
   p.set_output(0, p.emit("max_pool_index", {x}, attributes, out));
 }
 

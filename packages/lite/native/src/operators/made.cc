@@ -21,7 +21,7 @@ int filled(Planner& p, int value, const std::vector<int64_t>& shape) {
   if (p.ok() && element_count(p.type(value).shape) != 1) return p.fail(kOperatorAttribute, "the value is " + text_of(p.type(value)));
   if (!p.ok()) return 0;
   const Type out{p.type(value).dtype, shape};
-  return p.emit("broadcast_to", {p.view(value, {})}, myc_broadcast_to_attrs{ints(shape)}, out);
+  return p.emit("broadcast_to", {p.view(value, {})}, myc_broadcast_to_attrs{ints(p, shape)}, out);
 }
 
 int as_int32(Planner& p, int64_t number) {

@@ -51,7 +51,7 @@ OPERATOR(BatchNorm) {
   const Type channels{p.type(x).dtype, p.type(mean).shape};
   const auto all = [&](double value) {
     const int one = p.scalar(channels.dtype, value);
-    const myc_broadcast_to_attrs attributes{ints(channels.shape)};
+    const myc_broadcast_to_attrs attributes{ints(p, channels.shape)};
     return p.emit("broadcast_to", {one}, attributes, channels);
   };
   const int scale = all(1), bias = all(0);

@@ -30,7 +30,7 @@ int product(Planner& p, int x, const myc_ints& axes, bool keep, const Type& out)
     Type one = type;
     one.shape[axis] = 1;
     x = type.shape[axis] ? sliced_along(p, p.emit("cumprod", {x}, myc_cumprod_attrs{axis}, type), axis, type.shape[axis] - 1, 1)
-                         : p.emit("broadcast_to", {p.scalar(type.dtype, 1)}, myc_broadcast_to_attrs{ints(one.shape)}, one);
+                         : p.emit("broadcast_to", {p.scalar(type.dtype, 1)}, myc_broadcast_to_attrs{ints(p, one.shape)}, one);
   }
   return p.ok() ? p.view(x, out.shape) : 0;
 }

@@ -58,7 +58,7 @@ int all_of(Planner& p, int value, const std::vector<int64_t>& shape) {  // one n
     if (n < 0) return p.fail(kOperatorAttribute, "the shape has " + std::to_string(n));
   if (!p.ok()) return 0;
   if (shape.size() > MYC_MAX_RANK) return p.fail(kOperatorAttribute, "the shape has " + std::to_string(shape.size()) + " axes");
-  return p.emit("broadcast_to", {p.view(value, {})}, myc_broadcast_to_attrs{ints(shape)}, Type{p.type(value).dtype, shape});
+  return p.emit("broadcast_to", {p.view(value, {})}, myc_broadcast_to_attrs{ints(p, shape)}, Type{p.type(value).dtype, shape});
 }
 
 int in_int32(Planner& p, int value) {

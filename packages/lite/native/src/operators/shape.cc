@@ -26,6 +26,16 @@ std::vector<bool> named_axes(Planner& p, const std::vector<int64_t>& axes, int r
   return named;
 }
 
+myc_ints ints(Planner& p, const std::vector<int64_t>& values) {
+  myc_ints made{};
+  if (values.size() > MYC_MAX_INTS) {
+    p.fail(kOperatorAttribute, std::to_string(values.size()) + " numbers are more than the " + std::to_string(MYC_MAX_INTS) + " that a kernel takes");
+    return made;
+  }
+  for (int64_t v : values) made.v[made.n++] = v;
+  return made;
+}
+
 std::vector<int64_t> numbers(const Span<int64_t>& span) {
   std::vector<int64_t> found;
   for (uint32_t i = 0; i < span.size; ++i) found.push_back(span[i]);
@@ -199,7 +209,7 @@ int broadcast_to(Planner& p, int x, std::vector<int64_t> shape) {  // -1: as it 
       return p.fail(kInferFailed, text_of(type) + " cannot be broadcast to size " + std::to_string(shape[i]) + " of axis " + std::to_string(i));
   }
   if (shape == type.shape) return x;
-  const myc_broadcast_to_attrs attributes{ints(shape)};
+  const myc_broadcast_to_attrs attributes{ints(p, shape)};
   return p.emit("broadcast_to", {x}, attributes, Type{type.dtype, shape});
 }
 
@@ -238,7 +248,7 @@ OPERATOR(TileFusion) {
     }
     out.shape[i] *= times[i];
   }
-  const myc_tile_attrs attributes{ints(times)};
+  const myc_tile_attrs attributes{ints(p, times)};
   p.set_output(0, p.emit("tile", {x}, attributes, out));
 }
 

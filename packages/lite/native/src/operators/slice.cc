@@ -20,7 +20,7 @@ int sliced(Planner& p, int x, const myc_ints& begin, const myc_ints& size, const
 
 int sliced_along(Planner& p, int x, int axis, int64_t begin, int64_t size, int64_t stride) {
   const Type& type = p.type(x);
-  myc_ints from{}, count = ints(type.shape), step{};
+  myc_ints from{}, count = ints(p, type.shape), step{};
   from.n = step.n = type.rank();
   for (int d = 0; d < type.rank(); ++d) step.v[d] = 1;
   from.v[axis] = size ? begin : 0, count.v[axis] = size, step.v[axis] = stride;
@@ -79,7 +79,7 @@ OPERATOR(SliceFusion) {  // begin and size of the axes named, of the first ones 
   if (axes.empty())
     for (size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   if (begin.size() != size.size() || axes.size() != begin.size()) p.fail(kOperatorAttribute, "axes, begin and size differ in number");
-  myc_ints from{}, count = ints(type.shape), step{};
+  myc_ints from{}, count = ints(p, type.shape), step{};
   from.n = step.n = type.rank();
   for (int d = 0; d < type.rank(); ++d) step.v[d] = 1;
   for (size_t i = 0; i < axes.size() && p.ok(); ++i) {
@@ -138,7 +138,7 @@ OPERATOR(StridedSlice) {  // x, begin, end, strides; or x, begin, end, axes, str
   }
   if (begin.size() != end.size() || begin.size() != stride.size() || begin.size() != axes.size() || axes.size() > 2 * MYC_MAX_RANK)
     p.fail(kOperatorAttribute, "begin, end, strides and axes do not fit " + text_of(type));
-  myc_ints from{}, count = ints(type.shape), step{};
+  myc_ints from{}, count = ints(p, type.shape), step{};
   from.n = step.n = type.rank();
   for (int d = 0; d < type.rank(); ++d) step.v[d] = 1;
   std::vector<bool> gone(type.shape.size());
@@ -197,7 +197,7 @@ OPERATOR(PadFusion) {
     Type out = type;
     for (int d = 0; d < type.rank(); ++d) out.shape[d] += pads[2 * d] + pads[2 * d + 1];
     const double value = a.get<float>(kPadFusion_constant_value);
-    p.set_output(0, p.emit("pad_constant", {x}, myc_pad_constant_attrs{ints(pads), value}, out));
+    p.set_output(0, p.emit("pad_constant", {x}, myc_pad_constant_attrs{ints(p, pads), value}, out));
     return;
   }
   if (mode != 1 && mode != 2) p.fail(kNotSupported, "padding_mode " + std::to_string(mode) + " is unknown");
@@ -232,7 +232,7 @@ OPERATOR(Crop) {  // the part of x, from `axis` on, that has the shape of anothe
     p.fail(kOperatorAttribute, std::to_string(offsets.size()) + " offsets into " + text_of(type) + " for " + text_of(like));
     return;
   }
-  myc_ints from{}, count = ints(type.shape), step{};
+  myc_ints from{}, count = ints(p, type.shape), step{};
   from.n = step.n = type.rank();
   for (int d = 0; d < type.rank(); ++d) step.v[d] = 1;
   if (!std::equal(type.shape.begin(), type.shape.begin() + axis, like.shape.begin()))
