@@ -70,7 +70,7 @@ def lowered(tmp_path):
         ):
             result = function(*arguments)
         last = {}
-        for file in sorted(path.iterdir()):
+        for file in sorted(path.glob("*.ir")):
             number, rest = file.name.split("_", 1)
             last[number] = (rest, file.read_text())
         texts = [text for rest, text in last.values() if "lower" in rest] or [

@@ -52,10 +52,10 @@ def least_shared_bytes(subject: str) -> int | None:
     """How large a Parameter must be, in bytes, for its optimizer's states to be divided among the processes;
     None: they are whole everywhere.
 
-    Errors: NotImplementedError for settings that would divide more, or otherwise.
+    Errors: as `degree`; NotImplementedError for settings that would divide more, or otherwise.
     """
     get = parallel_settings.get_auto_parallel_context
-    if not get("enable_parallel_optimizer") or degree(subject) == 1:
+    if degree(subject) == 1 or not get("enable_parallel_optimizer"):
         return None
     config = get("parallel_optimizer_config")
     asked = get("optimizer_weight_shard_size")

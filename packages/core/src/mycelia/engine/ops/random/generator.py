@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 
-from mycelia.engine.base import config, log
+from mycelia.engine.base import config
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.random.draws import _check_key
 
@@ -233,6 +233,8 @@ def go_on_from(places):
         found = living.get(int(seed), [])
         if len(found) < len(offsets):
             if any(offsets):
+                from mycelia.engine.base import log
+
                 log.warning("random numbers: streams of the seed %s begin anew: not all are there yet", seed)
             continue
         for generator, offset in zip(found[-len(offsets) :], offsets):
