@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -382,6 +383,18 @@ class TestEagerPrograms:
                 ops.exp(x)
 
         assert self.programs(lambda: loop(2), lambda: loop(1), lambda: loop(4), lambda: loop(2)) == [0] * 4
+
+    def test_one_step_that_does_more_takes_no_others_with_it(self):
+        """Watchpoints of the first graph hold on: those that follow fit both."""
+        x = Tensor([1.0])
+
+        def step(*more):
+            ops.exp(x)
+            for one in more:
+                one(x)
+
+        asked = (ops.sin,), (), (ops.cos,), (), (ops.cos,)
+        assert self.programs(*(functools.partial(step, *more) for more in asked)) == [0, 0, 1, 0, 1]
 
     def test_as_long_as_a_step_goes_on_it_is_what_it_may_be(self):
         x, may_be = Tensor([1.0]), []

@@ -24,11 +24,20 @@ def values(
     watches: Iterable[Watch], steps: Steps, iteration: int, parameters: Mapping[tuple[int, str], Tensor]
 ) -> Iterator[Any]:
     """The messages `RankValue` of a step that has run. `parameters`: those of the training, as they are, by
-    the numbers of graphs and the names that they have there.
+    the numbers of graphs and the names that they have there. A Parameter of a graph is told in steps that ran
+    another one with it, too, which may be the step of one rank alone.
     """
+    ran = steps.get(iteration, {})
+    touched = {id(parameters[n, name]) for n, step in ran.items() for name in step.parameters
+               if (n, name) in parameters}  # fmt: skip
+    elsewhere = [place for place, one in parameters.items() if place[0] not in ran and id(one) in touched]
     for watch in watches:
         if watch.condition.compares_ranks:
-            for number, step in steps.get(iteration, {}).items():
+            for number, name in elsewhere:
+                if (graph_name(number), name) in watch.nodes:
+                    value = _after(steps, iteration, (number, name), parameters)
+                    yield from _messages(watch, iteration, graph_name(number), name, 0, array_of(value))
+            for number, step in ran.items():
                 graph = graph_name(number)
                 for name in (n for where, n in watch.nodes if where in ("", graph)):
                     made = step.outputs(name)

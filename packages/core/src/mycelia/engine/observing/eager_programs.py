@@ -16,7 +16,8 @@ class EagerPrograms:
 
     def __init__(self, calls: Watched) -> None:
         self.calls = calls
-        # With a hash of each operator's name and lines, and of each Parameter's name; the latest first.
+        # With a hash of each operator's name and lines, and of each Parameter's name; in order, so that steps
+        # that fit several go on being of the first: its watchpoints hold although one step had more calls.
         self._marked: list[tuple[Watched, frozenset[int]]] = []
 
     def of(self, operators: Iterable[Operator], parameters: Iterable[str]) -> Watched:
@@ -29,12 +30,11 @@ class EagerPrograms:
         marks = _marks(operators, parameters)
         places = (i for i, (_, known) in enumerate(self._marked) if marks <= known or known <= marks)
         place = next(places, None)
-        if place is not None:
-            of, known = self._marked.pop(place)
-            marks |= known
-        else:
-            of = Watched(self.calls.name) if self._marked else self.calls
-        self._marked.insert(0, (of, marks))
+        if place is None:
+            self._marked.append((Watched(self.calls.name) if self._marked else self.calls, marks))
+            return self._marked[-1][0]
+        of, known = self._marked[place]
+        self._marked[place] = of, marks | known
         return of
 
     def of_which_are(self, operators: Iterable[Operator], parameters: Iterable[str]) -> list[Watched]:
