@@ -574,6 +574,32 @@ def test_a_dump_of_fused_programs_has_the_names_of_the_last_parts(tmp_path):
     assert "1 tensors compared, 0 not alike" in done.output
 
 
+@pytest.mark.parametrize("wrong", [None, 2])
+def test_operators_that_ran_in_another_order_are_compared_by_their_shapes(tmp_path, wrong):
+    """`shapes`: of updates, in the order in which each side ran them; `wrong`: which of the left differs."""
+    shapes = {"l": [(3,), (3, 4), (4,), (5, 4)], "r": [(3, 4), (3,), (5, 4), (4,)]}
+    for side, found in shapes.items():
+        dump = precision.ReferenceDump(tmp_path / side)
+        for number, shape in enumerate(found):
+            value = np.arange(1.0, 1 + math.prod(shape), dtype=np.float32).reshape(shape)
+            is_wrong = side == "l" and number == wrong
+            dump.add(
+                f"Default/optimizer/ApplyMomentum-op{number}", -value if is_wrong else value, "ApplyMomentum"
+            )
+    done = invoke("vc", "-lt", tmp_path / "l", "-rt", tmp_path / "r", "-o", tmp_path / "out").output
+    assert f"4 tensors compared, {0 if wrong is None else 1} not alike" in done
+    assert ("ApplyMomentum-op2" in done) == (wrong is not None) and "shape unmatched" not in done
+
+
+def test_an_operator_of_another_shape_is_no_other_order(tmp_path):
+    for side, shapes in {"l": [(3,), (4,)], "r": [(3,), (5,)]}.items():
+        dump = precision.ReferenceDump(tmp_path / side)
+        for number, shape in enumerate(shapes):
+            dump.add(f"Default/Exp-op{number}", np.ones(shape, np.float32), "Exp")
+    done = invoke("vc", "-lt", tmp_path / "l", "-rt", tmp_path / "r", "-o", tmp_path / "out").output
+    assert "2 tensors compared, 1 not alike" in done and "output 0, shape unmatched" in done
+
+
 def test_runs_of_programs_that_were_asked_for_are_dumped(tmp_path):
     with precision.collect("program", steps="1|3-4", path=str(tmp_path)):
         f = ms.jit(lambda x: chain(x))

@@ -17,7 +17,6 @@ from mycelia.debug.precision.matching import BY_NAME, Names, Pair, pairs
 from mycelia.debug.precision.sums import Sums, alike_kinds, extremes, flat, sums
 from mycelia.debug.reading.folders import Dump, short_name
 from mycelia.debug.reading.ir import SourceLine, read_graphs
-from mycelia.debug.reading.statistic_files import shape_of
 from mycelia.debug.statistics import Statistics
 from mycelia.engine.base import errors
 
@@ -187,7 +186,7 @@ def _near(s: Sums, threshold: float) -> bool:
 def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float) -> Row:
     left = pair.left.array(mapped=True)
     right = None if pair.right is None else pair.right.array(mapped=True)
-    shape = left.shape if left is not None else shape_of(pair.left.row or {})
+    shape = left.shape if left is not None else pair.left.shape()
     dtypes = _dtype(left, pair.left.row), _dtype(right, pair.right.row if pair.right else None)
     numbers = pair.left.statistics() if left is None else None
     row = Row(index, pair, iteration, shape, dtypes, _overflow(left, numbers))

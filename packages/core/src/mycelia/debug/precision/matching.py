@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,13 +98,54 @@ def _of_step(step: Step, other: Step | None, by: str, names: Names) -> Iterator[
     partners = _by_scope(ours, {name: other for name, other in names.items() if isinstance(other, str)})
     fused = {short: other for name, other in names.items() if isinstance(other, list)
              for short in short_name(name)}  # fmt: skip
+    moved = _moved(ours, records)
     for record in ours:
         if record.name in fused:
             yield Pair(record, _of_parts(record, fused[record.name], records))
             continue
-        name = partners.get(record.name, record.name)
+        name = partners.get(record.name) or moved.get(record.name, record.name)
         found = keyed.get((name, record.io, record.slot))
         yield Pair(record, found or loose.get((_bare(name), record.io, record.slot)))
+
+
+def _moved(left: list[Record], right: list[Record]) -> dict[str, str]:
+    """Operators -> their names on the other side, where the compiler put those of one scope and type in
+    another order, so that their numbers changed: both sides have as many of each shape, at other numbers.
+    Those of one shape keep their order.
+    """
+    ours, theirs = _numbered(left), _numbered(right)
+    found: dict[str, str] = {}
+    for scope, operators in ours.items():
+        others = theirs.get(scope, {})
+        if len(operators) < 2 or operators.keys() != others.keys():
+            continue
+        places = [_by_shapes(operators), _by_shapes(others)]
+        if places[0] == places[1] or any(
+            len(numbers) != len(places[1].get(shapes, ())) for shapes, numbers in places[0].items()
+        ):
+            continue
+        for shapes, numbers in places[0].items():
+            for number, other in zip(numbers, places[1][shapes], strict=True):
+                found[operators[number][0].name] = others[other][0].name
+    return found
+
+
+def _numbered(records: list[Record]) -> dict[str, dict[int, list[Record]]]:
+    """What operators with a number make: scope and type -> number -> outputs."""
+    found: dict[str, dict[int, list[Record]]] = defaultdict(dict)
+    for record in records:
+        scope, _, number = record.name.rpartition("-op")
+        if scope and number.isdecimal() and record.io == "output":
+            found[scope].setdefault(int(number), []).append(record)
+    return found
+
+
+def _by_shapes(operators: dict[int, list[Record]]) -> dict[tuple, list[int]]:
+    """Shapes of the outputs -> numbers of the operators that make such, in order."""
+    found: dict[tuple, list[int]] = defaultdict(list)
+    for number in sorted(operators):
+        found[tuple(sorted((r.slot, r.shape()) for r in operators[number]))].append(number)
+    return found
 
 
 def _of_parts(record: Record, parts: list[str], records: list[Record]) -> Record | None:

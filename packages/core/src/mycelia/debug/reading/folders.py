@@ -16,7 +16,7 @@ import numpy as np
 
 from mycelia.debug.dump import files
 from mycelia.debug.reading.arrays import read_array
-from mycelia.debug.reading.statistic_files import read_rows, statistics_of
+from mycelia.debug.reading.statistic_files import read_rows, shape_of, statistics_of
 from mycelia.debug.statistics import Statistics, statistics
 from mycelia.engine.base import errors
 
@@ -48,6 +48,11 @@ class Record:
         if self.path is None:
             return None
         return read_array(self.path, "dump", mapped)
+
+    def shape(self) -> tuple[int, ...]:
+        """Of the elements, or what the statistics say.  Errors: ValueError for a file that is damaged."""
+        array = self.array(mapped=True)
+        return shape_of(self.row or {}) if array is None else array.shape
 
     def nonfinite(self) -> dict[str, int] | None:
         """How many elements are "nan", "inf" and "-inf", without the kinds that there are none of; None:
