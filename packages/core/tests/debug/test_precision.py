@@ -231,6 +231,7 @@ def test_a_constant_that_differs_is_named_by_what_reads_it_and_no_parameter_of_t
     assert "first divergence: Default/Mul-op0\n  iteration 0, input 1, cosine -1.000000" in done
     assert "a constant, which was not compared" in done and "ops.sum(net(x) * scale)" in done
     assert "what it reads is a constant" in page.read_text()
+    assert "width=device-width" in page.read_text()
 
 
 def test_other_shapes_and_statistics_that_cannot_be_of_alike_tensors_are_divergences(tmp_path):

@@ -77,6 +77,7 @@ def _page(comparison: Comparison, rows: list[dict[str, Any]]) -> str:
     body = "".join(_table_row(row, columns, comparison.unlike_rows) for row in rows)
     return (
         "<!doctype html><html lang=en><meta charset=utf-8>"
+        '<meta name=viewport content="width=device-width, initial-scale=1">'
         "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>Precision: {_safe(comparison.left.folder.name)}</title><style>{_STYLE}</style>"
         f"<h1>{_safe(str(comparison.left.folder))} against {_safe(str(comparison.right.folder))}</h1>"
@@ -122,10 +123,12 @@ def _plot(growth: list[tuple[str, float]]) -> str:
 
 
 _STYLE = (
-    ":root{color-scheme:light dark}body{font:14px system-ui;margin:24px;max-width:1200px}h1{font-size:18px}"
+    ":root{color-scheme:light dark}body{font:14px system-ui;margin:24px;max-width:1200px}"
+    "body{overflow-wrap:anywhere}h1{font-size:18px}"
+    "@media(max-width:600px){body{margin:12px}svg text{font-size:26px}}"
     "h2{font-size:15px}.told{font-weight:600}.line{font-family:monospace}.wide{overflow-x:auto}"
     "table{border-collapse:collapse;font-size:12px}td,th{padding:2px 8px;text-align:right;white-space:nowrap}"
-    "td:first-child,th:first-child{text-align:left}.unlike{background:#d33a2c33}svg{width:100%}"
+    "td:first-child,th:first-child{text-align:left}.unlike{background:#d33a2c33}svg{width:100%;overflow:visible}"
     "polyline{fill:none;stroke:#2a6fdb;stroke-width:1.5}circle{fill:#2a6fdb}.grid{stroke:#8884}"
     "text{font-size:11px;fill:currentColor}"
 )
