@@ -150,9 +150,11 @@ def test_a_level_without_messages_has_no_file(tmp_path):
 
 
 def test_permissions_of_files(tmp_path):
-    run(GLOG_log_dir=str(tmp_path), GLOG_logfile_mode="0600", **FILES)
+    """Of those, too, that follow a full one."""
+    script = "from mycelia import log\nfor i in range(9): log.error('x' * 1000)"
+    run(script, GLOG_log_dir=str(tmp_path), GLOG_logfile_mode="0600", logger_maxBytes="4000", **FILES)
     files = [f for f in (tmp_path / "rank_0" / "logs").iterdir() if not f.is_symlink()]
-    assert len(files) >= 3 and all(f.stat().st_mode & 0o777 == 0o600 for f in files)
+    assert len(files) >= 6 and all(f.stat().st_mode & 0o777 == 0o600 for f in files)
 
 
 def test_a_level_file_that_is_full_is_followed_by_the_next(tmp_path):

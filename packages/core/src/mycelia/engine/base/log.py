@@ -207,15 +207,22 @@ def _file_handlers() -> list[logging.Handler]:
             "GLOG_logfile_mode",
             f"permissions are an octal number such as 0640, but got {settings.get('log_file_mode')!r}",
         ) from None
+    class Rotating(RotatingFileHandler):
+        """Each file that follows has the permissions, too."""
+
+        def _open(self):
+            file = super()._open()
+            os.chmod(self.baseFilename, mode)
+            return file
+
     os.makedirs(directory, exist_ok=True)
-    everything = RotatingFileHandler(
+    everything = Rotating(
         os.path.join(directory, f"{PRODUCT}.log.{os.getpid()}"),
         maxBytes=settings.get("log_max_bytes"),
         backupCount=settings.get("log_backup_count"),
         encoding="utf-8",
         errors="backslashreplace",
     )
-    os.chmod(everything.baseFilename, mode)
     return [everything, SeverityFiles(directory, PRODUCT, settings.get("log_max_size") << 20, mode)]
 
 
