@@ -9,13 +9,12 @@ from mycelia.debug.precision.sums import (
 )
 from mycelia.debug.reading.folders import Dump as Dump, short_name as short_name
 from mycelia.debug.reading.ir import SourceLine as SourceLine, read_graphs as read_graphs
-from mycelia.debug.reading.statistic_files import shape_of as shape_of
 from mycelia.debug.statistics import Statistics as Statistics
 
 __all__ = [
     "ALIKE", "BY_NAME", "Comparison", "Divergence", "Dump", "FAIL", "HEAD", "Pair", "Row", "SourceLine",
     "Statistics", "Sums", "alike", "alike_kinds", "extremes", "flat", "pairs", "read_graphs", "read_table",
-    "save", "shape_of", "short_name", "sums",
+    "save", "short_name", "sums",
 ]
 
 ALIKE: float
