@@ -12,14 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mycelia as ms
 import mycelia_lite as mslite
-from mycelia.ir import evaluate
-from mycelia_lite.converter.importers import tflite
 from mycelia_lite.converter.rules.customs import custom
 from mycelia_lite.format import Table, write
 
-from .tflite_models import Builder, answers, scaled, table
+from .tflite_models import Builder, answers, core_answers, scaled, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_integer_products.npz"
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -185,9 +182,8 @@ def test_the_integers_are_those_of_litert(name, tmp_path):
 def test_core_computes_what_the_runtime_does(tmp_path):
     for name in CASES[::3]:
         source, inputs = case(name)
-        found = tflite.load(source.write(tmp_path / "m.tflite"), {})
-        (y,) = evaluate(found.graph, [ms.Tensor(a) for a in inputs])
-        np.testing.assert_array_equal(y.asnumpy(), np.load(FIXTURE)[name], err_msg=name)
+        (y,) = core_answers(tmp_path, source, *inputs)
+        np.testing.assert_array_equal(y, np.load(FIXTURE)[name], err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mycelia as ms
 import mycelia_lite as mslite
-from mycelia.ir import evaluate
-from mycelia_lite.converter.importers import tflite
 from mycelia_lite.converter.importers.tflite.fixed_point import Factor
 from mycelia_lite.converter.rules.customs import custom
 from mycelia_lite.format import Table, write
 
-from .tflite_models import answers, of_one, scaled, table
+from .tflite_models import answers, core_answers, of_one, scaled, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_integers.npz"
 UNARY = (
@@ -129,9 +126,8 @@ def test_the_integers_are_those_of_litert(name, tmp_path):
 def test_core_computes_what_the_runtime_does(tmp_path):
     for name in CASES[::3]:
         source, inputs = case(name)
-        found = tflite.load(source.write(tmp_path / "m.tflite"), {})
-        (y,) = evaluate(found.graph, [ms.Tensor(a) for a in inputs])
-        np.testing.assert_array_equal(y.asnumpy(), np.load(FIXTURE)[name], err_msg=name)
+        (y,) = core_answers(tmp_path, source, *inputs)
+        np.testing.assert_array_equal(y, np.load(FIXTURE)[name], err_msg=name)
 
 
 SHAPES = [
@@ -151,9 +147,8 @@ def test_shapes_that_broadcast(shapes, tmp_path):
     (y,) = answers(tmp_path, source, a, b)
     real = (a.astype(float) - 3) * 0.05 - (b.astype(float) + 7) * 0.02
     np.testing.assert_allclose(y, np.clip(np.round(real / 0.06) + 9, -128, 127), atol=1)
-    found = tflite.load(source.write(tmp_path / "m.tflite"), {})
-    (core,) = evaluate(found.graph, [ms.Tensor(a), ms.Tensor(b)])
-    np.testing.assert_array_equal(y, core.asnumpy())
+    (core,) = core_answers(tmp_path, source, a, b)
+    np.testing.assert_array_equal(y, core)
 
 
 def test_a_factor_is_a_multiplier_and_a_shift():

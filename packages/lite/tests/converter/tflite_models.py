@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+import mycelia as ms
 import mycelia_lite as mslite
+from mycelia.ir import evaluate
+from mycelia_lite.converter.importers import tflite
 from mycelia_lite.converter.importers.tflite.file import TFL3
 from mycelia_lite.format import Table, encode
 
@@ -126,6 +129,12 @@ def answers(tmp_path, source, *arrays, shapes=None):
     converter.input_shape = shapes or {}
     report = converter.convert(mslite.FmkType.TFLITE, path, str(tmp_path / "m"))
     return run(report.path, *arrays)
+
+
+def core_answers(tmp_path, source, *arrays):
+    """What core computes for the imported graph of a Builder."""
+    found = tflite.load(source.write(tmp_path / "m.tflite"), {})
+    return [t.asnumpy() for t in evaluate(found.graph, [ms.Tensor(a) for a in arrays])]
 
 
 def run(path, *arrays):
