@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import operator
 import os
 from collections.abc import Callable, Sequence
@@ -91,8 +90,7 @@ class Model:
         library = runtime.library()
         self._inputs = [Tensor._of(h, self) for h in library.MSModelGetInputs(self._handle).list()]
         self._outputs = [Tensor._of(h, self) for h in library.MSModelGetOutputs(self._handle).list()]
-        # A run on the model's own inputs: small models notice each argument of a call.
-        self._run = functools.partial(library.MSModelRun, runtime.Handle(self._handle))
+        self._run = runtime.bound("MSModelRun", self._handle)  # on the model's own inputs
 
     def update_config(self, section: str, config: dict[str, str]) -> None:
         """Settings before the model is built: `[execution_plan]` has nodes with data_type:float16 or
@@ -143,14 +141,10 @@ class Model:
         model is running; what a callback raises.
         """
         own = self._inputs
-        if type(inputs) is not list:  # an array of them, perhaps, but not one of them
-            handles(inputs, "inputs")
-        if len(own) == 1 == len(inputs):  # the usual case, in less time
-            given = inputs[0] is not own[0]
-        else:
-            given = len(inputs) != len(own) or not all(map(operator.is_, inputs, own))
-        if before is after is None and not given:
-            status = self._run()
+        plain = before is after is None and type(inputs) is list and len(inputs) == len(own)
+        if plain and (inputs[0] is own[0] if len(own) == 1 else all(map(operator.is_, inputs, own))):
+            run = self._run  # what is no method is found faster so; small models notice
+            status = run()
         else:
             array = handles(inputs, "inputs")
             calls = [_Call(before, "before"), _Call(after, "after")]

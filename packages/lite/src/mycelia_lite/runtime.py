@@ -1,12 +1,15 @@
-"""The runtime's C library (`mycelia/lite/c_api.h`), by ctypes: one build serves every Python."""
+"""The runtime's C library (`mycelia/lite/c_api.h`); one build of it serves every Python from 3.9 on."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 Handle = ctypes.c_void_p
 
@@ -220,6 +223,26 @@ def library() -> ctypes.CDLL:
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
     return loaded
+
+
+@functools.cache
+def _extension() -> ModuleType | None:
+    """Calls without what ctypes costs; None where the runtime was built without Python's headers."""
+    path = folder() / "_call.abi3.so"
+    if not path.exists():
+        return None
+    loader = importlib.machinery.ExtensionFileLoader("mycelia_lite._call", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def bound(name: str, handle: int) -> Callable[[], int]:
+    """The call of a function of the library that takes a handle and returns a status, with this handle."""
+    function = getattr(library(), name)
+    if (extension := _extension()) is None:
+        return functools.partial(function, Handle(handle))
+    return extension.bound(ctypes.cast(function, ctypes.c_void_p).value, handle)
 
 
 def text(found: bytes) -> str:

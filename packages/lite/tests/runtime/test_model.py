@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mycelia_lite as mslite
+from mycelia_lite import runtime
 from mycelia_lite.converter import convert
 from mycelia_lite.format import Table, read, write
 
@@ -239,3 +240,29 @@ def test_what_is_no_list_of_tensors_is_named(model_file):
         model.predict(inputs, None, None, 5)
     with pytest.raises(TypeError, match="key must be a text, but got int"):
         model.get_model_info(3)
+
+
+@pytest.mark.parametrize("built", [True, False], ids=["extension", "ctypes"])
+def test_a_run_is_the_same_without_the_extension(model_file, monkeypatch, built):
+    if built:
+        assert runtime._extension() is not None, "the environment has Python's headers"
+    else:
+        monkeypatch.setattr(runtime, "_extension", lambda: None)
+    model = mslite.Model()
+    model.build_from_file(model_file)
+    with pytest.raises(RuntimeError, match=r"open sizes.*\(code -501\)"):
+        model.predict(model.get_inputs())
+    x = resized(model)
+    x.set_data_from_numpy(np.ones(x.shape, np.float32))
+    (own,) = model.predict([x])
+    expected = own.get_data_to_numpy()
+    given = mslite.Tensor(x)
+    given.set_data_from_numpy(np.ones(x.shape, np.float32))
+    for inputs in ([given], (x,), [x]):  # copied; not a list; the model's own
+        x.set_data_from_numpy(np.full(x.shape, inputs[0] is x, np.float32))
+        assert np.array_equal(model.predict(inputs)[0].get_data_to_numpy(), expected)
+    run = runtime.bound("MSModelRun", model._handle)
+    assert run() == 0
+    del model, own, x, given, inputs
+    gc.collect()
+    assert run() != 0 and "freed" in runtime.reason()
