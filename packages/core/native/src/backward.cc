@@ -1,6 +1,7 @@
 // The reverse walk over the tape, which autodiff/reverse.py drives, and the gradient rule of each node on its way.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tape.h"
@@ -199,12 +200,14 @@ PyObject* gradient_origin(PyObject*, PyObject*) {
   return Py_NewRef(in_progress && in_progress->origin ? in_progress->origin : Py_None);
 }
 
-// backward(outputs, cotangents, targets, add, release) -> list of gradients, None where nothing flows.
-// `outputs`, `targets`: lists of (Node, output index). Nodes older than every target are not visited.
+// backward(outputs, cotangents, targets, add, release, ready=None) -> list of gradients, None where nothing flows.
+// `outputs`, `targets`: lists of (Node, output index). Nodes older than every target are not visited. `ready(i, gradient)` is called
+// as soon as all of the gradient of a target has come.
 PyObject* backward(PyObject*, PyObject* args) {
-  PyObject *outputs, *cotangents, *targets, *add;
+  PyObject *outputs, *cotangents, *targets, *add, *ready = Py_None;
   int release_values;
-  if (!PyArg_ParseTuple(args, "O!O!O!Op", &PyList_Type, &outputs, &PyList_Type, &cotangents, &PyList_Type, &targets, &add, &release_values))
+  if (!PyArg_ParseTuple(args, "O!O!O!Op|O", &PyList_Type, &outputs, &PyList_Type, &cotangents, &PyList_Type, &targets, &add, &release_values,
+                        &ready))
     return nullptr;
   std::unordered_map<Node*, int> target_of;
   uint64_t oldest = UINT64_MAX;
@@ -252,6 +255,26 @@ PyObject* backward(PyObject*, PyObject* args) {
     }
     useful[n] = u;
   }
+  std::unordered_map<Node*, int64_t> readers;  // of targets: what has still to give a part of their gradient
+  std::unordered_set<Node*> hooked;            // targets whose hooks were called
+  auto each_target = [&](Node* n, auto change) {
+    for (int i = 0; i < n->n_in; ++i)
+      if (n->edges[i].node && target_of.count(n->edges[i].node) && !change(n->edges[i].node)) return false;
+    return true;
+  };
+  if (ready != Py_None) {
+    for (Node* n : order)
+      if (!target_of.count(n) && useful[n]) each_target(n, [&](Node* target) { return ++readers[target] > 0; });
+  }
+  auto tell = [&](Node* target) {
+    if (--readers[target]) return true;
+    std::vector<PyObject*>& cts = pending.of[target];
+    if (!cts[0]) return true;
+    hooked.insert(target);
+    if (!call_hook(target, &cts)) return false;
+    const OwnedRef told(PyObject_CallFunction(ready, "iO", target_of[target], cts[0]));
+    return static_cast<bool>(told);
+  };
   for (Node* n : order) Py_INCREF(n);
   struct Release {
     std::vector<Node*>* nodes;
@@ -288,12 +311,14 @@ PyObject* backward(PyObject*, PyObject* args) {
     }
     for (PyObject*& ct : cts) Py_CLEAR(ct);
     if (release_values) forget_values(n);
+    if (ready != Py_None && !each_target(n, tell)) return nullptr;
   }
   OwnedRef result(PyList_New(n_targets));
   for (Py_ssize_t i = 0; result && i < n_targets; ++i) {
     Node* target = reinterpret_cast<Node*>(PyList_GET_ITEM(targets, i));
     auto found = pending.of.find(target);
-    if (found != pending.of.end() && target_of[target] == i && !call_hook(target, &found->second)) return nullptr;
+    const bool hooks = found != pending.of.end() && target_of[target] == i && !hooked.count(target);
+    if (hooks && !call_hook(target, &found->second)) return nullptr;
     PyObject* g = found == pending.of.end() || !found->second[0] ? Py_None : found->second[0];
     Py_INCREF(g);
     PyList_SET_ITEM(result.p, i, g);

@@ -253,7 +253,7 @@ PyType_Slot node_slots[] = {SLOT(Py_tp_dealloc, node_dealloc), SLOT(Py_tp_repr, 
 PyType_Spec node_spec = {"mycelia.engine._C.Node", sizeof(Node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
 
 PyMethodDef functions[] = {
-    {"backward", backward, METH_VARARGS, "backward(outputs, cotangents, targets, add, release): the reverse walk."},
+    {"backward", backward, METH_VARARGS, "backward(outputs, cotangents, targets, add, release, ready=None): the reverse walk."},
     {"gradient_origin", gradient_origin, METH_NOARGS, "The `origin` of the node whose gradient rule runs on this thread, or None."},
     {"leaf", leaf, METH_O, "leaf(tensor): a tape node that stands for a variable."},
     {"custom", custom, METH_VARARGS, "custom(name, inputs, outputs, function, keep_outputs=False): a node with a Python gradient function."},

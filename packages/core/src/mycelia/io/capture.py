@@ -32,6 +32,7 @@ def capture(
     equal: (input, axis) -> name of its open size; those of one name are one size.
     """
     trace = Trace("construct", sizes=OpenSizes())
+    trace.is_for_file = True
     flat: list[str] = []
     sizes: dict[str, Any] = {}
     parameters = list(net.get_parameters()) if hasattr(net, "get_parameters") else []

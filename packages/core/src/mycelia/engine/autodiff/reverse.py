@@ -63,15 +63,18 @@ def set_followed(tensor: _C.Tensor, value: bool) -> None:
         tensor._tape_place = None
 
 
-def transpose(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:
+def transpose(
+    outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool, ready=None
+) -> list:
     """Gradients of sum(output * cotangent) for each variable; None where nothing flows.
 
     `release` frees the kept values of nodes as soon as they were used: the walk cannot be repeated.
+    ``ready(i, gradient)`` is called on the way, as soon as the gradient of variable i is whole.
     Of complex numbers these are plain derivatives, as the rules have them; users want `pullback`.
     """
     from mycelia.engine.ops.elementwise.math import add
 
-    return _C.backward(outputs, cotangents, variables, add, release)
+    return _C.backward(outputs, cotangents, variables, add, release, ready)
 
 
 def _leaf(tensor: _C.Tensor) -> _C.Node:
@@ -82,12 +85,15 @@ def _leaf(tensor: _C.Tensor) -> _C.Node:
     return node
 
 
-def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:
+def pullback(
+    outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool, ready=None
+) -> list:
     """`transpose` with complex cotangents and gradients conjugated: a step against the gradient of a real
     function goes downhill, and where f is holomorphic the gradient is ``ct * conj(f')``.
     """
     cotangents = [conjugated(ct) for ct in cotangents]
-    return [conjugated(g) for g in transpose(outputs, cotangents, variables, release=release)]
+    tell = ready and (lambda i, g: ready(i, conjugated(g)))
+    return [conjugated(g) for g in transpose(outputs, cotangents, variables, release=release, ready=tell)]
 
 
 def conjugated(tensor):

@@ -5,9 +5,10 @@ All are built on `Recording` and `pullback`; they nest to any order and work ins
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from operator import not_
 from typing import Any
@@ -182,6 +183,38 @@ def _cotangents(sources: list, given) -> list:
     return [ct if ct.dtype is s.dtype else ct.astype(s.dtype) for s, ct in zip(sources, flat)]
 
 
+class _Watched(threading.local):
+    parameters: Sequence[Any] = ()
+    ready: Callable[[int, Tensor], object] | None = None
+
+
+_watched = _Watched()
+
+
+@contextlib.contextmanager
+def watching(parameters: Sequence[Any], ready: Callable[[int, Tensor], object]) -> Iterator[None]:
+    """The first eager gradient of this thread by exactly these Parameters calls ``ready(i, gradient)`` as
+    soon as one of them is whole, while the others are still computed. Those to which nothing flows are not
+    told.
+    """
+    _watched.parameters, _watched.ready = tuple(parameters), ready
+    try:
+        yield
+    finally:
+        _watched.parameters, _watched.ready = (), None
+
+
+def _watcher(parameters: Sequence[Any]) -> Callable[[int, Tensor], object] | None:
+    """Who is told of these gradients, once."""
+    ready = _watched.ready
+    if ready is None or len(parameters) != len(_watched.parameters):
+        return None
+    if any(a is not b for a, b in zip(parameters, _watched.parameters)):
+        return None
+    _watched.ready = None
+    return ready
+
+
 #: Who hears of gradients: called with the function, its arguments and the Parameters before an eager one that
 #: is within no other, each gives what is called with the function's value.
 listeners: list[Callable[[Callable, list, list], Callable[[Any], None]]] = []
@@ -203,6 +236,15 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     told = [listener(fn, args, parameters) for listener in ([] if is_within else listeners)]
     frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
     held = [frozen and _is_frozen(w) for w in parameters]
+    tell_ready = None if is_within else _watcher(parameters)
+    whole: dict[int, Tensor] = {}  # gradients of Parameters that were told
+
+    def ready(i: int, gradient: Tensor) -> None:
+        i -= first_weight
+        if 0 <= i < len(parameters) and not (frozen and _is_frozen(parameters[i])):
+            whole[i] = of_type(gradient, parameters[i])
+            tell_ready(i, whole[i])
+
     known = _forward_pass(fn, args, [*(args[p] for p in positions), *compress(parameters, map(not_, held))])
     with Recording() as tape:
         nodes: list = []
@@ -236,7 +278,10 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
         outer = tape._old_level
         _C.set_tape_level(outer)
         pairs = [(s, ct) for s, ct in zip(sources, _cotangents(sources, cotangent)) if s._node is not None]
-        found = pullback([s for s, _ in pairs], [ct for _, ct in pairs], nodes, release=outer == 0)
+        found = pullback(
+            [s for s, _ in pairs], [ct for _, ct in pairs], nodes, release=outer == 0,
+            ready=tell_ready and ready,
+        )  # fmt: skip
     if outer == 0:
         outputs = [o._detach() if o._node is not None else o for o in outputs]
 
@@ -247,7 +292,10 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     found_of_weights = [  # `fn` may have frozen one
         None if frozen and _is_frozen(w) else g for g, w in zip(found[first_weight:], parameters)
     ]
-    of_weights = [of_type(g, w) for g, w in zip(found_of_weights, parameters)]
+    of_weights = [
+        whole[i] if i in whole and g is not None else of_type(g, w)
+        for i, (g, w) in enumerate(zip(found_of_weights, parameters))
+    ]
     if eager:  # hooks see zeros too
         for i, (gradient, weight) in enumerate(zip(found_of_weights, parameters)):
             hooks = hooks_of(weight) if gradient is None else None

@@ -113,6 +113,7 @@ class Trace:
         self.outside: dict[tuple[int, str], Any] = {}  # root only: what `capture/outside.py` notes
         self.largest: int | None = None  # root only: bytes of a result that is computed at once; None: any
         self.guards: list[Any] = []  # root only: the `try` and `with` statements around the code that runs
+        self.is_for_file = False  # root only: what runs the graph may lack ops that only the compiler needs
         self.ended = False  # this path surely raises: its results do not count
         self.forward_passes: list[Any] = []  # calls of Cells here that wait for their gradient
 

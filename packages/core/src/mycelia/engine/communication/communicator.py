@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mycelia.engine.communication.reductions import divide
+
 
 class Pending:
     """A message that was started; `wait()` comes back when it is done, with the array if one was received."""
@@ -54,6 +56,44 @@ class Communicator(ABC):
     @abstractmethod
     def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
         """The arrays of all members combined by "sum", "prod", "max", "min" or "avg", to all."""
+
+    _sums: dict[int, list[np.ndarray]] | None = None  # of `start_reduction`
+
+    def start_reduction(
+        self,
+        arrays: Sequence[np.ndarray],
+        reduction: str = "sum",
+        divisor: float = 1,
+        name: str = "",
+        scatters: bool = False,
+    ) -> int:
+        """`all_reduce` of several arrays of one dtype, which may be changed at once; its number, by which
+        `finish_reduction` gives the sums. All members start the same in the same order.
+
+        `divisor`: of the sums, after they were rounded; `name`: what must be the same on all members besides
+        dtype and sizes; `scatters`: of the one array, which is as many equal parts as there are members,
+        each member gets its own part only. Engines without a way to do it beside other work do it at once.
+        """
+        flat = np.concatenate([array.reshape(-1) for array in arrays])
+        if scatters:
+            total = self.reduce_scatter(np.split(flat, self.size), reduction)
+            found = [total]
+        else:
+            total = self.all_reduce(flat, reduction)
+            pieces = np.split(total, np.cumsum([array.size for array in arrays])[:-1])
+            found = [piece.reshape(array.shape) for piece, array in zip(pieces, arrays)]
+        if divisor != 1:
+            divide(total, divisor)
+        self._sums = {} if self._sums is None else self._sums
+        number = 1 + max(self._sums, default=0)
+        self._sums[number] = found
+        return number
+
+    def finish_reduction(self, number: int) -> list[np.ndarray]:
+        """The sums that `start_reduction` has begun to make, in the arrays' shapes; once for each number."""
+        if self._sums is None or number not in self._sums:
+            raise ValueError(f"finish_reduction: there are no sums of number {number}")
+        return self._sums.pop(number)
 
     @abstractmethod
     def reduce(self, array: np.ndarray, root: int, reduction: str = "sum") -> np.ndarray | None:

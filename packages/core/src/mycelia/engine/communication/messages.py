@@ -19,12 +19,9 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.communicator import Communicator, Pending
+from mycelia.engine.communication.reducing import WHOLE_BYTES, Reducing
 from mycelia.engine.communication.shared import Placed, Shelf
 from mycelia.engine.communication.transport import Message, Transport, as_bytes, from_bytes
-
-#: Arrays up to this size are sent whole to everybody: one round of messages is quicker than half of the
-# bytes.
-WHOLE_BYTES = 32 << 10
 
 
 def _described(array: np.ndarray) -> str:
@@ -47,6 +44,7 @@ class MessageCommunicator(Communicator):
         self._number = 0
         self._room = np.empty(0, np.uint8)
         self._shelf: Shelf | None = None
+        self._reducing: Reducing | None = None
         self._others = [i for i in range(self.size) if i != self.rank]
         # Receives that have no message yet, by (source, tag), in the order in which they were started.
         self._started: dict[tuple[int, int], deque[list[Message]]] = defaultdict(deque)
@@ -83,6 +81,7 @@ class MessageCommunicator(Communicator):
                 awaited[peer].append(opened)
 
             def arrived() -> bool:
+                transport.go_on()
                 for peer, calls in awaited.items():
                     while calls:
                         message = transport.next_collective(self.ranks[peer])
@@ -213,6 +212,23 @@ class MessageCommunicator(Communicator):
         if self._room.nbytes < size * self.size:
             self._room = np.empty(size * self.size, np.uint8)
         return [self._room[i * size : (i + 1) * size].view(like.dtype) for i in range(self.size)]
+
+    def start_reduction(
+        self,
+        arrays: Sequence[np.ndarray],
+        reduction: str = "sum",
+        divisor: float = 1,
+        name: str = "",
+        scatters: bool = False,
+    ) -> int:
+        if self._reducing is None:
+            self._reducing = Reducing(self._transport, self.name, self.ranks, self._late)
+        return self._reducing.start(arrays, reduction, divisor, name, scatters)
+
+    def finish_reduction(self, number: int) -> list[np.ndarray]:
+        if self._reducing is None:
+            raise ValueError(f"finish_reduction: the group {self.name!r} has started none")
+        return self._reducing.finish(number)
 
     def reduce(self, array: np.ndarray, root: int, reduction: str = "sum") -> np.ndarray | None:
         reductions.check("reduce", reduction, array.dtype)

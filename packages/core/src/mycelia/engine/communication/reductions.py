@@ -5,6 +5,7 @@ gets the same bits, whatever carried them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -56,3 +57,36 @@ def combine(parts: Sequence[np.ndarray], reduction: str, out: np.ndarray | None 
     if total is not out:
         out[...] = total
     return out
+
+
+_BLOCK_BYTES = 256 << 10  # that stay in a core's cache between steps
+
+
+def combine_blocks(parts: Sequence[np.ndarray], reduction: str, divisor: float, out: np.ndarray) -> None:
+    """`combine` of flat arrays in `out`, which may be one of them, and then divided by `divisor`: as an op
+    divides, so 16-bit floats are rounded twice.
+    """
+    length = max(1, _BLOCK_BYTES // out.itemsize)
+    is_part = any(map(partial(np.may_share_memory, out), parts))
+    spare = np.empty(min(length, out.size), out.dtype) if is_part else None
+    with np.errstate(all="ignore"):  # sums may overflow, and between arrays there are any bits
+        for begin in range(0, out.size, length):
+            cut = slice(begin, begin + length)
+            target = out[cut]
+            total = target if spare is None else spare[: target.size]
+            combine([part[cut] for part in parts], reduction, total)
+            if divisor != 1:
+                divide(total, divisor)
+            if total is not target:
+                target[...] = total
+
+
+def divide(array: np.ndarray, divisor: float) -> None:
+    """Divides the numbers of an array as an op does, in place."""
+    if array.dtype == BFLOAT16_BITS:
+        wide = from_bfloat16_bits(array.view(np.uint16)) / np.float32(divisor)
+        array[...] = to_bfloat16_bits(wide).view(BFLOAT16_BITS)
+    elif array.dtype == np.float16:
+        array[...] = array.astype(np.float32) / np.float32(divisor)
+    else:
+        np.divide(array, array.dtype.type(divisor), out=array)

@@ -12,7 +12,7 @@ import mmap
 import os
 import secrets
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ LEAST_BYTES = 32 << 10
 #: What a collective may put there; more goes through sockets, for the memory is kept for the next one.
 MOST_BYTES = 512 << 20
 _NAME = "mycelia-collective"
-_ALIGNMENT = 64  # bytes: a line of the cache
+ALIGNMENT = 64  # bytes: a line of the cache
 
 
 class Placed(NamedTuple):
@@ -119,7 +119,7 @@ class Shelf:
         offsets, end = [], 0
         for array in arrays:
             offsets.append(end)
-            end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+            end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         segment = self._room(exchange % 2, end)
         if segment is None:
             return None
@@ -169,3 +169,76 @@ class Shelf:
             self._others[member, exchange % 2] = place.segment, found
         size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
         return found[place.offset : place.offset + size].view(place.dtype).reshape(place.shape), is_new
+
+
+#: Of memory below a size a few are used by turns: writing is slow where another core has just read.
+_SMALL_BYTES, _TURNS = 1 << 20, 4
+
+
+class _Kept:
+    """Memory, and the number of the last reduction that it was for."""
+
+    def __init__(self, memory: Segment | np.ndarray, last: int) -> None:
+        self.memory, self.last = memory, last
+
+
+class Pool:
+    """Where a member of a group lays what it starts to reduce, and what it sees of the others' pools.
+
+    Several reductions are on their way at a time, so each has a segment of its own until nobody reads it any
+    more. `processes`: as of a `Shelf`.
+    """
+
+    def __init__(self, processes: Mapping[int, int]) -> None:
+        self._processes = dict(processes)
+        self._own: list[_Kept] = []
+        self._others: dict[tuple[int, int], _Kept] = {}
+
+    def room(
+        self, number: int, free: int, dtype: np.dtype, count: int
+    ) -> tuple[np.ndarray, Placed, set[int]] | None:
+        """Memory for `count` elements of reduction `number`, where it is, and to whom it is new. That of
+        reductions below `free` may be written again. None if there is no memory for so much.
+        """
+        size = count * dtype.itemsize
+        fitting = [kept for kept in self._own if kept.last < free and kept.memory.size >= size]
+        if len(fitting) < (_TURNS if size < _SMALL_BYTES else 1):
+            fitting = []
+        best = min(fitting, key=lambda kept: (kept.memory.size, kept.last), default=None)
+        old = number - _unused_for(self._own)
+        self._own = [kept for kept in self._own if kept is best or kept.last >= min(free, old)]
+        if best is None:
+            if size > MOST_BYTES:
+                return None
+            try:
+                best = _Kept(Segment(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE), number)
+            except OSError:
+                return None
+            self._own.append(best)
+        best.last, segment = number, best.memory
+        new = set(self._processes) - segment.known_to
+        segment.known_to |= new
+        place = Placed(dtype, (count,), segment.number, segment.descriptor, segment.size, 0)
+        return segment.bytes[:size].view(dtype), place, new
+
+    def take(self, number: int, member: int, place: Placed) -> tuple[np.ndarray, bool]:
+        """What a member has laid down for reduction `number`, and whether its segment was opened for it.
+
+        Errors: OSError if the member's process has ended.
+        """
+        kept = self._others.get((member, place.segment))
+        is_new = kept is None
+        if kept is None:
+            old = number - _unused_for(self._others)
+            self._others = {key: one for key, one in self._others.items() if one.last >= old}
+            opened = open_segment(self._processes[member], place.descriptor, place.size)
+            kept = self._others[member, place.segment] = _Kept(opened, number)
+        kept.last = number
+        size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
+        bytes_of = kept.memory[place.offset : place.offset + size]
+        return bytes_of.view(place.dtype).reshape(place.shape), is_new
+
+
+def _unused_for(kept: Sized) -> int:
+    """After how many reductions memory is let go that none of them has used."""
+    return max(64, 4 * len(kept))

@@ -9,23 +9,43 @@ import threading
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from mycelia.engine.base.dtypes import BFLOAT16_BITS
 from mycelia.engine.communication.shared import Placed
 
+#: What messages of reductions that were started (`reducing.py`) are: elements, sums of a share, word that
+#: memory was opened, and that nothing in it is read any more.
+GIVEN, ADDED, OPENED, TAKEN = range(4)
+
 
 class Message(NamedTuple):
     """What one process sends another. `number`: of the collective in its group, or the tag of a message from
-    one to one; `what`: the call it belongs to, in words, and empty for a message from one to one.
+    one to one; `what`: the call it belongs to, in words, and empty for a message from one to one; `phase`: of
+    a reduction that was started, -1 of others, and `ended`: which of these its sender has done with.
     """
 
     group: str
     number: int
     what: str
     array: np.ndarray | Placed | None
+    phase: int = -1
+    ended: int = 0
+
+
+class Started(Protocol):
+    """The reductions that a group has started; called under the transport's lock."""
+
+    def sort(self) -> None:
+        """Takes the messages that have come."""
+
+    def next_job(self) -> Callable[[], None] | None:
+        """What makes sums that can be made, and were not given to somebody before; None if there are none."""
+
+    def is_on_its_way(self) -> bool:
+        """Whether messages are still to come."""
 
 
 class Transport(ABC):
@@ -45,10 +65,18 @@ class Transport(ABC):
         self.lock = threading.RLock()  # one thread at a time exchanges messages
         self._collectives: list[deque[Message]] = [deque() for _ in range(size)]
         self._direct: dict[tuple[int, str, int], deque[Message]] = defaultdict(deque)
+        # Of reductions that were started: who makes them, by group; messages with their sources, by group;
+        # members with messages for what was not started here yet, by group and number; groups of a name.
+        self.started: dict[str, Started] = {}
+        self.of_started: dict[str, deque[tuple[int, Message]]] = defaultdict(deque)
+        self.early: dict[tuple[str, int], list[tuple[int, Message]]] = defaultdict(list)
+        self.generations: dict[str, int] = defaultdict(int)
 
     def deliver(self, source: int, message: Message) -> None:
         """A message has arrived."""
-        if message.what:
+        if message.phase >= 0:
+            self.of_started[message.group].append((source, message))
+        elif message.what:
             self._collectives[source].append(message)
         else:
             self._direct[source, message.group, message.number].append(message)
@@ -56,6 +84,11 @@ class Transport(ABC):
     def next_collective(self, source: int) -> Message | None:
         queue = self._collectives[source]
         return queue.popleft() if queue else None
+
+    def first_collective(self, source: int) -> Message | None:
+        """What `next_collective` would give, which stays."""
+        queue = self._collectives[source]
+        return queue[0] if queue else None
 
     def next_direct(self, source: int, group: str, tag: int) -> Message | None:
         queue = self._direct[source, group, tag]
@@ -79,6 +112,38 @@ class Transport(ABC):
     @abstractmethod
     def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
         """Moves messages until `done()`, which is asked after each arrival; False if time was over first."""
+
+    def poll(self) -> None:  # noqa: B027
+        """Moves what can be moved without waiting. Engines whose messages move by themselves do without."""
+
+    def rest(self, timeout_s: float) -> None:
+        """Comes back when messages can be moved, or time is over; needs no lock."""
+        raise NotImplementedError
+
+    def begun(self) -> None:
+        """A reduction was started: those that are on their way go on, here or in a thread."""
+        with self.lock:
+            self.poll()
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Takes what has come for started reductions, and makes the sums that can be made."""
+        while True:
+            with self.lock:
+                for one in tuple(self.started.values()):
+                    one.sort()
+                job = self.next_job()
+            if job is None:
+                return
+            job()
+
+    def next_job(self) -> Callable[[], None] | None:
+        """Of all groups, as `Started.next_job`."""
+        for one in self.started.values():
+            job = one.next_job()
+            if job is not None:
+                return job
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -6,12 +6,12 @@ The parts of a step are tensors that live as long as it: nothing is kept but the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mycelia import ops
 from mycelia.engine.communication import mode, world
 from mycelia.engine.communication.share import Share
-from mycelia.engine.ops.communication.collectives import gather_all, reduce_scatter_sum
+from mycelia.engine.ops.communication.collectives import gather_all
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
@@ -55,17 +55,15 @@ def parts(shares: Shares, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     )
 
 
-def scattered(shares: Shares, gradients: Sequence[Tensor], group: str) -> list[Tensor]:
-    """The own parts of the sums over all processes; what has no share as it is."""
-    found = list(gradients)
-    for places in _together(shares, gradients):
-        size = shares[places[0]].size  # type: ignore[union-attr]
-        rows = [_rows(shares[i], gradients[i]) for i in places]  # type: ignore[arg-type]
-        joined = ops.cat(rows, 1) if len(rows) > 1 else rows[0]
-        total = reduce_scatter_sum(joined.reshape(-1), size=size, group=group)
-        for i, one in zip(places, _cut(total, [row.shape[1] for row in rows])):
-            found[i] = one
-    return found
+def joined(shares: Sequence[Share], gradients: Sequence[Tensor]) -> Tensor:
+    """All parts of the gradients, those of each process together, flat."""
+    rows = [_rows(share, gradient) for share, gradient in zip(shares, gradients)]
+    return (ops.cat(rows, 1) if len(rows) > 1 else rows[0]).reshape(-1)
+
+
+def cut(x: Tensor, lengths: list[int]) -> Sequence[Tensor]:
+    """Pieces of these lengths."""
+    return ops.split(x, lengths) if len(lengths) > 1 else [x]
 
 
 def update(
@@ -77,7 +75,7 @@ def update(
     for i, share in enumerate(shares):
         if share is None:
             change(i, parameters[i])
-    for places in _together(shares, parameters):
+    for places in together(shares, parameters):
         own = []
         for i in places:
             own.append(part(shares[i], parameters[i]))  # type: ignore[arg-type]
@@ -102,15 +100,16 @@ def _rows(share: Share, whole: Tensor) -> Tensor:
     return flat.reshape(share.size, share.length)
 
 
-def _cut(x: Tensor, lengths: list[int]) -> Sequence[Tensor]:
-    return ops.split(x, lengths) if len(lengths) > 1 else [x]
-
-
-def _together(shares: Shares, tensors: Sequence[Tensor]) -> list[list[int]]:
-    """Places that one collective takes: of one dtype, up to 25 MB of the whole tensors."""
+def together(
+    shares: Sequence[Share | None], tensors: Sequence[Tensor], order: Iterable[int] | None = None
+) -> list[list[int]]:
+    """Places of tensors with a share that one collective takes, in `order`: of one dtype, up to 25 MB of the
+    whole tensors.
+    """
     groups: list[list[int]] = []
     dtype, size = None, 0.0
-    for i, (share, x) in enumerate(zip(shares, tensors)):
+    for i in range(len(shares)) if order is None else order:
+        share, x = shares[i] if shares else None, tensors[i]
         if share is None:
             continue
         count = share.count * x.dtype.itemsize

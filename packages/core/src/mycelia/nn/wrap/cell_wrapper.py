@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import types
 
-from mycelia.engine.autodiff.transforms import value_and_grad
+from mycelia.engine import _C
+from mycelia.engine.autodiff.transforms import value_and_grad, watching
 from mycelia.engine.base import errors
 from mycelia.engine.base.parallel_settings import get_auto_parallel_context
 from mycelia.engine.communication import mode
@@ -192,9 +193,41 @@ class TrainOneStepCell(Cell):
             return self.grad_reducer.scattered(grads, self.optimizer.shares)
         return self.grad_reducer(grads)
 
+    def _loss_and_gradients(self, inputs, prepare=None, whole: bool = False):
+        """What the network gives, and the gradients of all processes (as `_reduced`), which are added while
+        others are still computed; `prepare` makes of each what is added.
+        """
+        sums = self._sums(whole)
+        if sums is None:
+            (_, loss), grads = self._forward_backward(*inputs)
+            grads = grads if prepare is None else tuple(prepare(g) for g in grads)
+            return loss, self._reduced(grads, whole)
+        prepared = {}
+
+        def ready(i, gradient):
+            prepared[i] = gradient if prepare is None else prepare(gradient)
+            sums.ready(i, prepared[i])
+
+        with watching(self.weights, ready):
+            (_, loss), grads = self._forward_backward(*inputs)
+        for i, gradient in enumerate(grads):
+            if i not in prepared:
+                prepared[i] = gradient if prepare is None else prepare(gradient)
+        return loss, tuple(sums.finish([prepared[i] for i in range(len(grads))]))
+
+    def _sums(self, whole: bool):
+        """The sums of a step's gradients; None where these come at once: in a graph, whose operators show
+        what is ready when, and for a reducer of one's own.
+        """
+        reducer = self.grad_reducer
+        if type(reducer) is not DistributedGradReducer or not reducer.reduces or _C.mode() or _C.tape_level():
+            return None
+        if not all(w.dtype.is_floating for w in self.weights):
+            return None
+        return reducer.sums(self.weights, self.optimizer.shares if self._scatters and not whole else None)
+
     def construct(self, *inputs):
-        (_, loss), grads = self._forward_backward(*inputs)
-        grads = self._reduced(grads, self.return_grad)
+        loss, grads = self._loss_and_gradients(inputs, None, self.return_grad)
         self.optimizer(grads)
         if self.return_grad:
             return loss, {w.name: g for w, g in zip(self.weights, grads)}

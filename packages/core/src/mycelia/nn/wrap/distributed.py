@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mycelia import ops
 from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.base import errors, ignored
 from mycelia.engine.communication import mode, world
 from mycelia.engine.communication.world import WORLDS
-from mycelia.engine.ops.communication.collectives import all_reduce
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim import sharing
 from mycelia.nn.optim.optimizer import Optimizer
+from mycelia.nn.wrap.sums import Part, Sums, as_they_are_made
 
 
 class DistributedGradReducer(Cell):
@@ -51,38 +50,36 @@ class DistributedGradReducer(Cell):
     def construct(self, grads):
         many = isinstance(grads, (tuple, list))
         given = list(grads) if many else [grads]
-        if self.reduces:
-            for part in self._parts(given):
-                self._add(given, part)
-        if self.mean and self.degree > 1:
-            given = [g / float(self.degree) for g in given]
-        elif not self.reduces:
-            return grads
+        if not self.reduces:
+            if not (self.mean and self.degree > 1):
+                return grads
+            given = [self._divided(g) for g in given]
+        else:
+            given = self.sums(given).finish(given)
         return tuple(given) if many else given[0]
 
     def scattered(self, grads, shares: sharing.Shares) -> tuple:
         """As when it is called, but of gradients with a share each process gets its own part only."""
         if not self.reduces:
             return tuple(self(grads))
-        alone = [share is None or own for share, own in zip(shares, self.own)]
-        found = sharing.scattered(
-            tuple(None if a else share for a, share in zip(alone, shares)), tuple(grads), self.group
-        )
-        places = [i for i, a in enumerate(alone) if a]
-        for part in self._parts(grads, places):
-            self._add(found, part)
-        if self.mean and self.degree > 1:
-            found = [g / float(self.degree) for g in found]
-        return tuple(found)
+        return tuple(self.sums(grads, shares).finish(grads))
 
-    def _add(self, gradients: list, part: list[int]) -> None:
-        """Puts the sums over all processes into the places of `part`, by one collective."""
-        shapes = [gradients[i].shape for i in part]
-        flat = ops.cat([gradients[i].reshape(-1) for i in part]) if len(part) > 1 else gradients[part[0]]
-        total = all_reduce(flat, "sum", self.group)
-        sums = ops.split(total, [gradients[i].size for i in part]) if len(part) > 1 else [total]
-        for i, one, shape in zip(part, sums, shapes):
-            gradients[i] = one.reshape(shape)
+    def sums(self, like, shares: sharing.Shares | None = None) -> Sums:
+        """The sums of gradients like these, which may be given one by one. Of those with a share each process
+        gets its own part only.
+        """
+        order = as_they_are_made(like)
+        divided = [] if shares is None else [None if own else s for s, own in zip(shares, self.own)]
+        parts = [Part(places, True) for places in sharing.together(divided, like, order)]
+        whole = [i for i in order if not divided or divided[i] is None]
+        parts += [Part(places) for places in self._parts(like, whole)]
+        turn = {place: k for k, place in enumerate(order)}
+        parts.sort(key=lambda part: max(turn[i] for i in part.places))
+        divisor = float(self.degree) if self.mean else 1.0
+        return Sums(parts, self.group, divisor, divided or None)
+
+    def _divided(self, gradient):
+        return gradient / float(self.degree)
 
     def _parts(self, gradients, places: Iterable[int] | None = None) -> list[list[int]]:
         """Places of gradients, of those given or of all, that go together: of one number and dtype, in their

@@ -138,9 +138,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     base = Part(lambda cell: Tensor(1, dtypes.float32))
 
     def construct(self, *inputs):
-        (_, loss), grads = self._forward_backward(*inputs)
-        grads = tuple(g / self.scale_sense.astype(g.dtype) for g in grads)
-        grads = self._reduced(grads)
+        loss, grads = self._loss_and_gradients(inputs, lambda g: g / self.scale_sense.astype(g.dtype))
         found = self.get_overflow_status(None, grads)
         if self._scatters:  # each process has seen its parts only
             found = all_reduce(found.astype(dtypes.int32), "max") > 0

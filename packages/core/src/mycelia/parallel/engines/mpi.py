@@ -55,7 +55,7 @@ class MpiTransport(Transport):
     def post(self, peer: int, message: Message) -> None:
         array = message.array
         described = ("", ()) if array is None else (wire_name(array.dtype), array.shape)
-        text = json.dumps([message.group, message.number, message.what, *described]).encode()
+        text = json.dumps([*message[:3], *message[4:], *described]).encode()
         self._sent.append((self._comm.Isend([text, self._mpi.BYTE], peer, _TEXT), text))
         if array is not None and array.nbytes:
             raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -79,6 +79,11 @@ class MpiTransport(Transport):
             nap_s = min(_LONGEST_NAP_S, nap_s + 1e-6)
         return True
 
+    def poll(self) -> None:
+        self.flushed()
+        while self._move():
+            pass
+
     def _move(self) -> bool:
         """Takes in what has come; whether there was anything."""
         moved = False
@@ -98,14 +103,14 @@ class MpiTransport(Transport):
             described, raw, request = coming
             if request is None or request.Test():
                 self._coming.pop(peer, None)
-                group, number, what, dtype, shape = described
+                group, number, what, phase, ended, dtype, shape = described
                 array = None if raw is None else raw.view(from_wire(dtype)).reshape(shape)
-                self.deliver(peer, Message(group, number, what, array))
+                self.deliver(peer, Message(group, number, what, array, phase, ended))
                 moved = True
         return moved
 
     def _begin(self, peer: int, described: list) -> tuple[list, np.ndarray | None, Any]:
-        dtype, shape = described[3:]
+        dtype, shape = described[5:]
         if not dtype:
             return described, None, None
         raw = np.empty(int(np.prod(shape, dtype=np.int64)) * from_wire(dtype).itemsize, np.uint8)

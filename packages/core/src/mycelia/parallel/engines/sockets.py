@@ -32,6 +32,7 @@ from mycelia.engine.communication import (
     wire_name,
 )
 from mycelia.parallel.engines import rendezvous
+from mycelia.parallel.engines.mover import Mover, has_cores
 
 _HEADER = struct.Struct("<4sIQ")  # magic, bytes of the description, bytes of the array
 _MAGIC = b"MYC1"
@@ -79,10 +80,10 @@ class _Peer:
         if self.told is None:
             self.told = json.loads(self.text)
             if self.payload:
-                self.array = self._room(*self.told[:3])
+                self.array = self._room(*self.told[:4])
                 self._fill(self.array)
                 return None
-        group, number, what, dtype, shape, *place = self.told
+        group, number, what, phase, ended, dtype, shape, *place = self.told
         array: np.ndarray | shared.Placed | None = None
         if place:
             array = shared.Placed(from_wire(dtype), tuple(shape), *place)
@@ -90,11 +91,11 @@ class _Peer:
             raw = self.array if self.payload else np.empty(0, np.uint8)
             array = raw.view(from_wire(dtype)).reshape(shape)
         self._start()
-        return Message(group, number, what, array)
+        return Message(group, number, what, array, phase, ended)
 
-    def _room(self, group: str, number: int, what: str) -> np.ndarray:
+    def _room(self, group: str, number: int, what: str, phase: int) -> np.ndarray:
         """Memory for the elements that come."""
-        if what and self.expected is not None and self.expected[0] == (group, number):
+        if what and phase < 0 and self.expected is not None and self.expected[0] == (group, number):
             room = self.expected[1]
             if room.nbytes == self.payload:
                 return room.view(np.uint8)
@@ -139,6 +140,7 @@ class SocketTransport(Transport):
         for number, peer in self._peers.items():
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, number)
+        self._mover = Mover(self) if has_cores(self.local_size) else None
         if hasattr(os, "register_at_fork"):
             # A worker of a data pipeline would keep the connections of a process open that was killed.
             mine = weakref.ref(self)
@@ -219,7 +221,7 @@ class SocketTransport(Transport):
         array = message.array
         described = ("", ()) if array is None else (wire_name(array.dtype), array.shape)
         place = array[2:] if isinstance(array, shared.Placed) else ()
-        text = json.dumps([message.group, message.number, message.what, *described, *place]).encode()
+        text = json.dumps([*message[:3], *message[4:], *described, *place]).encode()
         size = 0 if array is None or place else array.nbytes
         to.out.append(memoryview(_HEADER.pack(_MAGIC, len(text), size) + text))
         if size:
@@ -238,12 +240,28 @@ class SocketTransport(Transport):
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            for key, events in self._selector.select(left):
-                if events & selectors.EVENT_WRITE:
-                    self._write(key.data)
-                if events & selectors.EVENT_READ and key.data not in self.gone:
-                    self._read(key.data)
+            self._move(left)
         return True
+
+    def poll(self) -> None:
+        self._move(0)
+
+    def rest(self, timeout_s: float) -> None:
+        self._selector.select(timeout_s)
+
+    def begun(self) -> None:
+        if self._mover is None:
+            super().begun()
+        else:
+            self._mover.wake()
+
+    def _move(self, timeout_s: float | None) -> None:
+        """Moves messages when some can be moved, or does nothing if that takes too long."""
+        for key, events in self._selector.select(timeout_s):
+            if events & selectors.EVENT_WRITE:
+                self._write(key.data)
+            if events & selectors.EVENT_READ and key.data not in self.gone:
+                self._read(key.data)
 
     def _read(self, number: int) -> None:
         peer = self._peers[number]
@@ -278,6 +296,8 @@ class SocketTransport(Transport):
     def close(self) -> None:
         if self._open:
             self._open = False
+            if self._mover is not None:
+                self._mover.end()
             self._selector.close()
             for peer in self._peers.values():
                 peer.socket.close()

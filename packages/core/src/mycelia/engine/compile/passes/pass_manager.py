@@ -74,6 +74,7 @@ def _pipeline(
     from mycelia.engine.compile.passes import (
         cse,
         dce,
+        early,
         epilogue,
         fold,
         fuse,
@@ -112,6 +113,7 @@ def _pipeline(
             Pass("fuse", partial(fuse.run, backend=backend)),
         ],
         "order": [
+            Pass("early", partial(early.run, draft=draft)),
             Pass("schedule", partial(schedule.run, draft=draft)),
             Pass("recompute", partial(recompute.run, draft=draft)),
             Pass("inter_op", partial(inter_op.run, draft=draft)),

@@ -1,0 +1,362 @@
+"""Reductions that run beside other work: they are started with arrays, and asked for the sums later.
+
+Their messages are a lane of their own: all members of a group start them in the same order, but where among
+the collectives that are waited for need not be the same, as long as nobody waits for sums that another starts
+behind a collective. Whoever waits for any message moves theirs, too, and so does whoever starts the next one;
+a transport may have a thread for it (`Transport.begun`).
+
+Reductions of two members, and short ones, take one round: all lay down their arrays, and each adds those of
+all. Long ones of more take two: each adds its share of the elements and gives the sums to the others. Sums
+are made in the order of ranks in either case: the bits are those of `all_reduce`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import numpy as np
+
+from mycelia.engine import _C
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.communication import reductions, shared
+from mycelia.engine.communication.shared import Placed, Pool
+from mycelia.engine.communication.transport import ADDED, GIVEN, OPENED, TAKEN, Message, Transport
+
+#: Arrays up to this size go whole to everybody: one round of messages is quicker than half of the bytes.
+WHOLE_BYTES = 32 << 10
+_TOLD_BYTES = 1 << 20  # that memory of this size may be written again is worth a message of its own
+_FORGOTTEN = 4096  # so many later nobody asks for one any more: there was an error in between
+_GENERATION = 1 << 40  # numbers of a group begin behind those of one that had its name before
+
+
+class _Started:
+    """A reduction on its way. `parts`: what came in this round, by member; `awaited`: from whom it has not;
+    `opening`: members that have still to open memory that is new to them; `total`: the sums, when they are
+    there; `is_taken`: somebody makes them.
+    """
+
+    def __init__(self, what: str, shapes: list, reduction: str, divisor: float) -> None:
+        self.what, self.shapes, self.reduction, self.divisor = what, shapes, reduction, divisor
+        self.phase = GIVEN
+        self.own = np.empty(0, np.uint8)  # all elements of this member
+        self.place: Placed | None = None  # where the others see them
+        self.cuts: list[slice] = []  # which elements are whose; none: each adds all
+        self.scatters = False
+        self.parts: list[np.ndarray | None] = []
+        self.awaited: set[int] = set()
+        self.opening: set[int] = set()
+        self.early: list[tuple[int, np.ndarray]] = []  # sums that came before the first round was over
+        self.total: np.ndarray | None = None
+        self.is_taken = False
+        self.failure: BaseException | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to add, and nobody does."""
+        return not self.awaited and self.total is None and not self.is_taken and self.failure is None
+
+
+class Reducing:
+    """The started reductions of a group. `late`: the error for members that do not come to a call in time."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        name: str,
+        ranks: Sequence[int],
+        late: Callable[[str, Sequence[int]], Exception],
+    ) -> None:
+        self._transport, self._late, self._name = transport, late, name
+        self._ranks, self._size = tuple(ranks), len(ranks)
+        self._rank = self._ranks.index(transport.rank)
+        self._others = [i for i in range(self._size) if i != self._rank]
+        self._member = {rank: i for i, rank in enumerate(self._ranks)}
+        self._near = {
+            i: transport.near[self._ranks[i]] for i in self._others if self._ranks[i] in transport.near
+        }
+        self._pool = Pool(self._near)
+        self._changed = threading.Condition(transport.lock)
+        generation = transport.generations[self._name]
+        transport.generations[self._name] += 1
+        self._number = self._ended = generation * _GENERATION
+        self._ends_of = [self._number] * self._size  # how far the members have come
+        self._done: set[int] = set()  # what has ended beyond `_ended`
+        self._open: dict[int, _Started] = {}
+        transport.started[self._name] = self
+
+    # ---- what users call
+
+    def start(
+        self, arrays: Sequence[np.ndarray], reduction: str, divisor: float, name: str, scatters: bool
+    ) -> int:
+        """The number of a reduction of these arrays, of one dtype, which may be changed at once.
+
+        `divisor`: of the sums, after they were rounded; `name`: what must be the same on all members besides
+        dtype and elements; `scatters`: of the one array, which is as many equal parts as there are members,
+        each member gets its own part only. Errors: as collectives have.
+        """
+        dtype, size = arrays[0].dtype, self._size
+        reductions.check("all_reduce", reduction, dtype)
+        offsets, count = _layout(arrays, dtype)
+        kind = "reduce_scatter" if scatters else "all_reduce"
+        what = f"{kind}({reduction}, {reductions.name_of(dtype)} [{count}], started for {name})"
+        shapes = [(0, (count // size,))] if scatters else [(at, a.shape) for at, a in zip(offsets, arrays)]
+        started = _Started(what, shapes, reduction, divisor)
+        started.scatters = scatters
+        if scatters or (size > 2 and count * dtype.itemsize > WHOLE_BYTES):
+            bounds = [count * i // size for i in range(size + 1)]
+            started.cuts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
+        transport = self._transport
+        with transport.lock:
+            number, self._number = self._number, self._number + 1
+            self._open.pop(number - _FORGOTTEN, None)
+            self._lay(number, started, arrays, offsets, count)
+            started.parts = [None] * size
+            started.parts[self._rank] = started.own[started.cuts[self._rank]] if started.cuts else started.own
+            started.awaited = set(self._others)
+            self._open[number] = started
+            for peer in self._others:
+                self._give(number, started, peer, GIVEN, started.cuts[peer] if started.cuts else slice(count))
+            for message in transport.early.pop((self._name, number), ()):
+                self._take(number, started, *message)
+        transport.begun()
+        return number
+
+    def finish(self, number: int) -> list[np.ndarray]:
+        """The sums of a reduction that was started, in memory of their own.
+
+        Errors: RuntimeError for a member that is missing or has started another, and for a number that is
+        none.
+        """
+        while True:
+            with self._transport.lock:
+                started = self._open.get(number)
+                if started is None:
+                    raise errors.runtime_error("all_reduce", "these sums were taken, or never started")
+                job = self._next_for(started)
+                if job is None and self._is_over(started) and started.failure is None:
+                    del self._open[number]
+                    break
+            if job is not None:
+                job()
+        total = started.total
+        assert total is not None  # by `_is_over`
+        return [total[at : at + _count(shape)].reshape(shape) for at, shape in started.shapes]
+
+    def _next_for(self, started: _Started) -> Callable[[], None] | None:
+        """What makes sums, after waiting for it; None where that is over, or when another thread was waited
+        for. Errors: as `finish`.
+        """
+        transport = self._transport
+        self.sort()
+        if started.failure is not None:
+            raise started.failure
+        job = None if self._is_over(started) else transport.next_job()
+        if job is None and started.is_taken:
+            self._changed.wait(transport.timeout_s)
+        elif job is None and not transport.wait(lambda: self._may_go_on(started), transport.timeout_s):
+            late = sorted(started.awaited | started.opening) or self._others
+            raise self._late(started.what, late)
+        return job
+
+    # ---- messages
+
+    def sort(self) -> None:
+        """Takes what has come."""
+        queue = self._transport.of_started[self._name]
+        while queue:
+            source, message = queue.popleft()
+            peer = self._member[source]
+            self._ends_of[peer] = max(self._ends_of[peer], message.ended)
+            started = self._open.get(message.number)
+            if started is not None:
+                self._take(message.number, started, peer, message)
+            elif message.number >= self._number and message.phase != TAKEN:
+                self._transport.early[self._name, message.number].append((peer, message))
+
+    def _take(self, number: int, started: _Started, peer: int, message: Message) -> None:
+        if message.what != started.what:
+            place = f"(number {number % _GENERATION} of those of group {self._name!r})"
+            started.failure = started.failure or _not_the_same(
+                f"rank {self._ranks[self._rank]} calls {started.what} {place}",
+                f"rank {self._ranks[peer]} calls {message.what} {place}",
+            )
+        elif message.phase == OPENED:
+            started.opening.discard(peer)
+        elif message.phase != TAKEN:
+            array = message.array
+            if isinstance(array, Placed):
+                array = self._opened(number, started, peer, array)
+            if message.phase == started.phase:
+                started.parts[peer] = array
+                started.awaited.discard(peer)
+            elif array is not None:
+                started.early.append((peer, array))
+
+    def _opened(self, number: int, started: _Started, peer: int, place: Placed) -> np.ndarray | None:
+        try:
+            array, is_new = self._pool.take(number, peer, place)
+        except OSError as cause:
+            started.failure = started.failure or errors.runtime_error(
+                "all_reduce",
+                f"rank {self._ranks[peer]} takes no part in {started.what}: "
+                f"its memory cannot be read: {cause}",
+            )
+            return None
+        if is_new:
+            self._post(number, started, peer, OPENED, None)
+        return array
+
+    def _post(self, number: int, started: _Started, peer: int, phase: int, array) -> None:
+        message = Message(self._name, number, started.what, array, phase, self._ended)
+        self._transport.post(self._ranks[peer], message)
+
+    def _give(self, number: int, started: _Started, peer: int, phase: int, cut: slice) -> None:
+        """Sends a member elements of `own`."""
+        array = started.own[cut]
+        place = started.place if peer in self._near else None
+        if place is None:
+            self._post(number, started, peer, phase, array)
+            return
+        offset = place.offset + (cut.start or 0) * array.itemsize
+        self._post(number, started, peer, phase, place._replace(shape=array.shape, offset=offset))
+
+    def _lay(self, number: int, started: _Started, arrays: Sequence, offsets: list[int], count: int) -> None:
+        """Copies the arrays to where others see them, or together."""
+        dtype = arrays[0].dtype
+        room = None
+        if self._near and count * dtype.itemsize > shared.LEAST_BYTES:
+            free = min([self._ended, *(self._ends_of[peer] for peer in self._near)])
+            room = self._pool.room(number, free, dtype, count)
+        if room is None:
+            started.own = np.empty(count, dtype)
+        else:
+            started.own, started.place, new_to = room
+            started.opening = new_to
+        for at, array in zip(offsets, arrays):
+            started.own[at : at + array.size] = array.reshape(-1)
+
+    # ---- going on
+
+    def next_job(self) -> Callable[[], None] | None:
+        for number, started in self._open.items():
+            if started.is_ready:
+                started.is_taken = True
+                return partial(self._add, number, started)
+        return None
+
+    def is_on_its_way(self) -> bool:
+        return any(one.total is None and one.failure is None for one in self._open.values())
+
+    def _add(self, number: int, started: _Started) -> None:
+        """Makes sums, outside of the lock: other threads may meanwhile start others."""
+        total, failure = None, None
+        try:
+            total = self._sums(started)
+        except Exception as cause:  # whoever asks for the sums is told, in whichever thread this runs
+            failure = cause
+        with self._transport.lock:
+            started.is_taken, started.failure = False, failure
+            if total is not None:
+                self._end(number, started, total)
+            elif failure is None:
+                self._give_sums(number, started)
+            self._changed.notify_all()
+
+    def _sums(self, started: _Started) -> np.ndarray | None:
+        """What this member gets; None if others need the sums of its share first, which are made in place."""
+        parts, own = started.parts, started.own
+        if started.phase == ADDED:
+            total = _fresh(own.dtype, own.size)
+            for part, share in zip(parts, started.cuts):
+                total[share] = part
+            return total
+        shares = bool(started.cuts) and not started.scatters
+        target = own[started.cuts[self._rank]] if shares else _fresh(own.dtype, parts[self._rank].size)
+        reductions.combine_blocks(parts, started.reduction, started.divisor, target)
+        return None if shares else target
+
+    def _give_sums(self, number: int, started: _Started) -> None:
+        """Begins the second round."""
+        cut = started.cuts[self._rank]
+        started.phase, started.parts = ADDED, [None] * self._size
+        started.parts[self._rank], started.awaited = started.own[cut], set(self._others)
+        for peer, array in started.early:
+            started.parts[peer] = array
+            started.awaited.discard(peer)
+        for peer in self._others:
+            self._give(number, started, peer, ADDED, cut)
+
+    def _end(self, number: int, started: _Started, total: np.ndarray) -> None:
+        started.total, started.parts = total, []
+        self._done.add(number)
+        while self._ended in self._done:
+            self._done.remove(self._ended)
+            self._ended += 1
+        if started.place is not None and started.own.nbytes >= _TOLD_BYTES:
+            for peer in self._near:
+                self._post(number, started, peer, TAKEN, None)
+        started.own = started.own[:0]
+
+    # ---- waiting
+
+    def _is_over(self, started: _Started) -> bool:
+        gone = self._transport.gone
+        if started.opening:  # who has gone reads nothing any more
+            started.opening -= {peer for peer in started.opening if self._ranks[peer] in gone}
+        return started.total is not None and not started.opening and self._transport.flushed()
+
+    def _may_go_on(self, started: _Started) -> bool:
+        """Whether `finish` has something to do after messages came. Errors: RuntimeError for a member that
+        will never send what is waited for.
+        """
+        for other in tuple(self._transport.started.values()):
+            other.sort()
+        if started.failure is not None or self._is_over(started):
+            return True
+        if any(one.is_ready for one in self._open.values()):
+            return True
+        for peer in started.awaited:
+            rank = self._ranks[peer]
+            why = self._transport.gone.get(rank)
+            if why is not None:
+                raise errors.runtime_error(
+                    "all_reduce", f"rank {rank} takes no part in {started.what}: {why}"
+                )
+            waiting = self._transport.first_collective(rank) if started.phase == GIVEN else None
+            if waiting is not None:  # it goes on when this rank does the same, which waits here
+                raise _not_the_same(
+                    f"rank {self._ranks[self._rank]} waits for {started.what} of group {self._name!r}",
+                    f"rank {rank} calls {waiting.what} (number {waiting.number} of group {waiting.group!r})",
+                )
+        return False
+
+
+def _not_the_same(mine: str, other: str) -> Exception:
+    return errors.runtime_error(
+        "all_reduce", f"ranks do not call the same collective: {mine}, but {other}",
+        hint="every rank must call the same collectives in the same order, with one dtype and shape",
+    )  # fmt: skip
+
+
+def _layout(arrays: Iterable[np.ndarray], dtype: np.dtype) -> tuple[list[int], int]:
+    """Where each array begins, in elements, and how many there are: each at a line of the cache."""
+    line = max(1, shared.ALIGNMENT // dtype.itemsize)
+    offsets, end = [], 0
+    for array in arrays:
+        begin = -(-end // line) * line
+        offsets.append(begin)
+        end = begin + array.size
+    return offsets, end
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def _fresh(dtype: np.dtype, count: int) -> np.ndarray:
+    """Memory of tensors, which is used again: new pages cost as much as sums."""
+    kind = dtypes.bfloat16 if dtype == dtypes.BFLOAT16_BITS else dtypes.as_dtype(dtype)
+    return _C.empty(kind, (count,))._bits().view(dtype)

@@ -1,0 +1,82 @@
+"""Sums over processes that are made beside other work: one op starts them, another gives them.
+
+Both are effects that keep their order among themselves; where the compiler puts the first one is in
+`compile/passes/early.py`. They have no gradient: where one is asked for, `all_reduce_sum` has.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mycelia.engine import _C
+from mycelia.engine.backends import registry
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.communication import world
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.define import op
+
+__all__: list[str] = []
+
+GROUP = world.WORLDS[0]
+
+
+@op(effect=True, on_host=True, nondiff=True)
+def start_sums(
+    x: "tensors", *, divisor: "float" = 1.0, name: "str" = "", scatters: "bool" = False, group: "str" = GROUP
+):
+    """The number of sums of tensors over all members, which are made from now on, and divided by `divisor`.
+
+    All members start the same sums in the same order; `name` is compared, too. `scatters`: each member gets
+    its part of the sum of one tensor, which is as many equal parts as there are members.
+    Shapes: x any -> int64 [].  dtypes: one of floating numbers.  Sums are made in the order of the ranks.
+    """
+    communicator = world.group("all_reduce", group)
+    return np.array(communicator.start_reduction(x, "sum", divisor, name, scatters), np.int64)
+
+
+@start_sums.infer
+def start_sums(x, *, divisor, name, scatters, group):
+    dtype = x[0].dtype
+    if not dtype.is_floating or any(one.dtype is not dtype for one in x):
+        told = ", ".join(str(one.dtype) for one in x)
+        raise errors.type_error("all_reduce", f"sums together are of one floating dtype, but got {told}")
+    return TensorType(dtypes.int64, ())
+
+
+@op(outputs=None, effect=True, on_host=True, nondiff=True)
+def finish_sums(number, *, dtype: "dtype", shapes: "code", group: "str" = GROUP):
+    """The sums that `start_sums` has given this number, once.
+
+    `shapes`: of each result how many axes it has, then their sizes.
+    Shapes: number [] -> those of what was summed.
+    """
+
+
+@finish_sums.infer
+def finish_sums(number, *, dtype, shapes, group):
+    found, at = [], 0
+    while at < len(shapes):
+        end = at + 1 + shapes[at]
+        found.append(TensorType(dtype, tuple(shapes[at + 1 : end])))
+        at = end
+    return tuple(found)
+
+
+@finish_sums.on_tensors
+def finish_sums(number, *, dtype, shapes, group):
+    found = world.group("all_reduce", group).finish_reduction(number.item())
+    made = (_C.from_array(_bits(array), dtype, True) for array in found)
+    device = registry.target().device
+    return tuple(_C.on_device(tensor, device) if device else tensor for tensor in made)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return array.view(np.uint16) if array.dtype == dtypes.BFLOAT16_BITS else array
+
+
+def sums(number, tensors: Sequence, group: str, shapes: Sequence | None = None) -> tuple:
+    """The sums of `tensors` that `start_sums` has given this number; `shapes`: theirs, where they differ."""
+    code: list[int] = []
+    for shape in [x.shape for x in tensors] if shapes is None else shapes:
+        code += [len(shape), *shape]
+    return finish_sums(number, dtype=tensors[0].dtype, shapes=code, group=group)
