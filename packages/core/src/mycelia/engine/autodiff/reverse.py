@@ -74,7 +74,8 @@ def transpose(
     """
     from mycelia.engine.ops.elementwise.math import add
 
-    return _C.backward(outputs, cotangents, variables, add, release, ready)
+    told = () if ready is None else (ready,)
+    return _C.backward(outputs, cotangents, variables, add, release, *told)
 
 
 def _leaf(tensor: _C.Tensor) -> _C.Node:
