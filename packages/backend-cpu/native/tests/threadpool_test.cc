@@ -30,11 +30,17 @@ void count(void* arg, int64_t begin, int64_t end, int32_t worker) {
   for (; begin < end; ++begin) ++job.hits[begin];
 }
 
-void run(int rounds, int64_t n) {
+void run(int rounds, int64_t n, void (*body)(void*, int64_t, int64_t, int32_t) = count) {
   myc_context* ctx = myc_cpu_context();
   Job job{std::vector<std::atomic<int>>(n), ctx->threads};
-  for (int r = 0; r < rounds; ++r) ctx->parallel_for(ctx, n, 1 + r % 90, count, &job);
+  for (int r = 0; r < rounds; ++r) ctx->parallel_for(ctx, n, 1 + r % 90, body, &job);
   for (auto& hits : job.hits) failed += hits != rounds;
+}
+
+// Whoever is not the caller takes long, so that the caller goes to sleep at the end.
+void slow(void* arg, int64_t begin, int64_t end, int32_t worker) {
+  if (worker != 0) usleep(500);
+  count(arg, begin, end, worker);
 }
 
 void nested(void*, int64_t begin, int64_t end, int32_t) {
@@ -66,6 +72,7 @@ int main(int argc, char** argv) {
     if (threads > 0 && myc_cpu_threads() != threads) ++failed;
     run(2000, 300);
     run(3, 0);
+    run(100, 300, slow);
   }
   myc_cpu_set_threads(3);
   myc_context* ctx = myc_cpu_context();

@@ -37,6 +37,7 @@ constexpr int kMaxThreads = 256;
 constexpr auto kSpin = std::chrono::microseconds(80);  // longer than the end of a job and the gap to the next
 constexpr auto kPreempted = std::chrono::microseconds(400);  // a spin this much too long means: the core was taken away
 constexpr int kRestAfterPreemption = 200;                    // jobs without spinning then
+constexpr int kPausesAtEnd = 10000;  // of who waits for the last pieces, some 150 us: more means that a worker has no core
 constexpr int32_t kFixedPieces = 32;  // of every loop when results must not depend on threads
 constexpr int64_t kShare = 2;  // a piece is this part of what is left: balance against bigger pieces
 
@@ -107,13 +108,7 @@ class Pool {
     inside_parallel = false;
 
     open_.store(0, std::memory_order_seq_cst);  // nobody joins any more; wait for those who did
-    for (int spins = 0; active_.load(std::memory_order_seq_cst) != 0; ++spins) {
-      if (spins < 2000) {
-        pause_cpu();
-      } else {
-        std::this_thread::yield();
-      }
-    }
+    wait_for_workers();
     busy_.unlock();
   }
 
@@ -127,9 +122,24 @@ class Pool {
     new (&busy_) std::mutex();
     new (&sleep_) std::mutex();
     new (&wake_) std::condition_variable();
+    new (&done_) std::condition_variable();
   }
 
  private:
+  // Time that a worker without a core does not use is spent by others, not by waiting: the scheduler counts it.
+  void wait_for_workers() {
+    for (int spins = 0; active_.load(std::memory_order_seq_cst) != 0; ++spins) {
+      if (spins < kPausesAtEnd) {
+        pause_cpu();
+        continue;
+      }
+      std::unique_lock<std::mutex> lock(sleep_);
+      caller_sleeps_.store(true, std::memory_order_seq_cst);
+      done_.wait(lock, [&] { return active_.load(std::memory_order_seq_cst) == 0; });
+      caller_sleeps_.store(false, std::memory_order_relaxed);
+    }
+  }
+
   // Workers that a job may have: n, or fewer when the system gives no more threads.
   int start_workers(int n) {
     try {
@@ -210,7 +220,10 @@ class Pool {
       active_.fetch_add(1, std::memory_order_seq_cst);
       // Between joining and this check the job may have ended; a job that began meanwhile is as good.
       if (open_.fetch_sub(1, std::memory_order_seq_cst) > 0) take_pieces(part_for(number));
-      active_.fetch_sub(1, std::memory_order_seq_cst);
+      if (active_.fetch_sub(1, std::memory_order_seq_cst) == 1 && caller_sleeps_.load(std::memory_order_seq_cst)) {
+        { std::lock_guard<std::mutex> lock(sleep_); }  // the caller is either before its check or really waiting
+        done_.notify_one();
+      }
     }
   }
 
@@ -264,8 +277,9 @@ class Pool {
   std::atomic<int> active_{0};
 
   std::mutex sleep_;
-  std::condition_variable wake_;
+  std::condition_variable wake_, done_;
   std::atomic<int> sleepers_{0};
+  std::atomic<bool> caller_sleeps_{false};
 };
 
 // All pools, for the child of a fork.
