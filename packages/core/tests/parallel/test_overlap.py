@@ -13,8 +13,9 @@ import pytest
 import mycelia as ms
 from mycelia import nn
 from mycelia.engine.base.dtypes import BFLOAT16_BITS, to_bfloat16_bits
-from mycelia.engine.communication import world
+from mycelia.engine.communication import board, world
 from mycelia.engine.communication.messages import MessageCommunicator
+from mycelia.engine.communication.transport import GIVEN
 from mycelia.engine.compile.executable import live_programs
 from mycelia.engine.ops.communication import collectives as c
 from mycelia.nn.wrap.sums import Sums
@@ -161,6 +162,49 @@ def test_a_thread_goes_on_where_there_are_cores(monkeypatch):
         return found
 
     assert over_sockets(3, work) == threads.run(3, plainly)
+
+
+@pytest.mark.parametrize("run", [over_sockets, by_bytes], ids=["shared memory", "socket"])
+def test_more_sums_than_a_board_has_room_for(run):
+    """Entries that nobody has read yet are not written over; names that are too long go by messages."""
+
+    def work(rank):
+        members = group()
+        rounds = []
+        for _ in range(2):
+            numbers = [
+                members.start_reduction([np.full(3 + k, rank + k, np.float32)], name="long" * (k % 3) * 200)
+                for k in range(150)
+            ]
+            rounds.append([members.finish_reduction(number)[0].tolist() for number in numbers])
+            members.barrier()
+        return rounds
+
+    expected = [[3.0 + 3 * k] * (3 + k) for k in range(150)]
+    assert run(3, work) == [[expected] * 2] * 3
+
+
+@pytest.mark.skipif(not board.is_possible(), reason="boards need the order of memory of x86")
+def test_processes_that_look_at_boards_send_no_elements(monkeypatch):
+    sent, post = [], sockets.SocketTransport.post
+
+    def told(self, peer, message):
+        sent.append(message.phase)
+        post(self, peer, message)
+
+    def work(rank):
+        members = group()
+        for turn in range(8):
+            x = np.full(100_000, rank + turn, np.float32)
+            assert members.finish_reduction(members.start_reduction([x]))[0][-1] == 2 * turn + 1
+            members.barrier()
+            if turn == 5:
+                before.append(sent.count(GIVEN))
+
+    before: list[int] = []
+    monkeypatch.setattr(sockets.SocketTransport, "post", told)
+    over_sockets(2, work)
+    assert before == 2 * [sent.count(GIVEN)] and 0 < before[0] < 12
 
 
 # --------------------------------------------------------------------------------------- steps of trainings

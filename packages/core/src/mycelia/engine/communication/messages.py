@@ -97,12 +97,17 @@ class MessageCommunicator(Communicator):
                 return not any(awaited.values()) and transport.flushed()
 
             try:
+                for one in transport.started.values():
+                    one.rest(True)
                 if not transport.wait(arrived, transport.timeout_s):
                     raise self._late(what, [peer for peer in self._others if awaited[peer]] or self._others)
             except BaseException:
                 if self._shelf is not None:
                     self._shelf.give_up()
                 raise
+            finally:
+                for one in transport.started.values():
+                    one.rest(False)
             if rooms is not None:
                 for peer in self._others:
                     transport.expect(self.ranks[peer], self.name, number, None)

@@ -13,6 +13,7 @@ are made in the order of ranks in either case: the bits are those of `all_reduce
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -21,13 +22,26 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.communication import reductions, shared
+from mycelia.engine.communication.board import TURNS, Boards
 from mycelia.engine.communication.shared import Placed, Pool
-from mycelia.engine.communication.transport import ADDED, GIVEN, OPENED, TAKEN, Message, Transport
+from mycelia.engine.communication.transport import (
+    ADDED,
+    BOARD,
+    GIVEN,
+    OPENED,
+    SEEN,
+    TAKEN,
+    WRITTEN,
+    Message,
+    Transport,
+)
 
 #: Arrays up to this size go whole to everybody: one round of messages is quicker than half of the bytes.
 WHOLE_BYTES = 32 << 10
 _TOLD_BYTES = 1 << 20  # that memory of this size may be written again is worth a message of its own
 _FORGOTTEN = 4096  # so many later nobody asks for one any more: there was an error in between
+_LOOK_S = 0.05  # between two looks at boards while it is waited for messages
+_SPIN_S = 5e-5  # that are looked at all the time before: being woken costs both sides as much
 _GENERATION = 1 << 40  # numbers of a group begin behind those of one that had its name before
 
 
@@ -80,11 +94,18 @@ class Reducing:
         self._changed = threading.Condition(transport.lock)
         generation = transport.generations[self._name]
         transport.generations[self._name] += 1
-        self._number = self._ended = generation * _GENERATION
+        self._first = self._number = self._ended = generation * _GENERATION
         self._ends_of = [self._number] * self._size  # how far the members have come
         self._done: set[int] = set()  # what has ended beyond `_ended`
         self._open: dict[int, _Started] = {}
         transport.started[self._name] = self
+        self._boards = Boards(self._near)
+        self.rest(False)
+        if self._boards.own is not None:
+            for peer in self._near:
+                self._send(peer, Message(self._name, self._number, "", self._boards.place, BOARD))
+            for peer, message in transport.early.pop((self._name, self._number), ()):
+                self._arrived(peer, message)
 
     # ---- what users call
 
@@ -112,15 +133,19 @@ class Reducing:
         with transport.lock:
             number, self._number = self._number, self._number + 1
             self._open.pop(number - _FORGOTTEN, None)
-            self._lay(number, started, arrays, offsets, count)
+            is_written = self._lay(number, started, arrays, offsets, count)
             started.parts = [None] * size
             started.parts[self._rank] = started.own[started.cuts[self._rank]] if started.cuts else started.own
             started.awaited = set(self._others)
             self._open[number] = started
             for peer in self._others:
-                self._give(number, started, peer, GIVEN, started.cuts[peer] if started.cuts else slice(count))
+                if not is_written or peer not in self._boards.readers & self._boards.others.keys():
+                    cut = started.cuts[peer] if started.cuts else slice(count)
+                    self._give(number, started, peer, GIVEN, cut)
+                elif self._boards.others[peer].sleeps:
+                    self._post(number, started, peer, WRITTEN, None)
             for message in transport.early.pop((self._name, number), ()):
-                self._take(number, started, *message)
+                self._arrived(*message)
         transport.begun()
         return number
 
@@ -156,10 +181,31 @@ class Reducing:
         job = None if self._is_over(started) else transport.next_job()
         if job is None and started.is_taken:
             self._changed.wait(transport.timeout_s)
-        elif job is None and not transport.wait(lambda: self._may_go_on(started), transport.timeout_s):
+        elif job is None and not self._wait(started):
             late = sorted(started.awaited | started.opening) or self._others
             raise self._late(started.what, late)
         return job
+
+    def _wait(self, started: _Started) -> bool:
+        """Until something can be done for a reduction; False if time was over first."""
+        begin = time.monotonic()
+        while self._boards.others and time.monotonic() - begin < _SPIN_S:
+            if self._may_go_on(started):
+                return True
+        end = begin + self._transport.timeout_s
+        look_s = _LOOK_S if self._boards.others else self._transport.timeout_s
+        self.rest(True)
+        try:
+            while not self._transport.wait(lambda: self._may_go_on(started), look_s):
+                if time.monotonic() > end:
+                    return False
+            return True
+        finally:
+            self.rest(False)
+
+    def rest(self, value: bool) -> None:
+        if self._boards.own is not None:
+            self._boards.own.sleep(value or self._transport.has_mover)
 
     # ---- messages
 
@@ -168,13 +214,38 @@ class Reducing:
         queue = self._transport.of_started[self._name]
         while queue:
             source, message = queue.popleft()
-            peer = self._member[source]
-            self._ends_of[peer] = max(self._ends_of[peer], message.ended)
-            started = self._open.get(message.number)
-            if started is not None:
-                self._take(message.number, started, peer, message)
-            elif message.number >= self._number and message.phase != TAKEN:
-                self._transport.early[self._name, message.number].append((peer, message))
+            self._arrived(self._member[source], message)
+        if self._boards.others:
+            for number, started in self._open.items():
+                if started.phase == GIVEN and started.awaited:
+                    self._look(number, started)
+
+    def _arrived(self, peer: int, message: Message) -> None:
+        self._ends_of[peer] = max(self._ends_of[peer], message.ended)
+        started = self._open.get(message.number)
+        if message.phase in (BOARD, SEEN) and message.number == self._first:
+            if message.phase == SEEN:
+                self._boards.readers.add(peer)
+            elif isinstance(message.array, Placed) and self._boards.open(peer, message.array):
+                self._send(peer, Message(self._name, self._first, "", None, SEEN))
+        elif started is not None:
+            self._take(message.number, started, peer, message)
+        elif message.number >= self._number and message.phase not in (TAKEN, WRITTEN):
+            self._transport.early[self._name, message.number].append((peer, message))
+
+    def _look(self, number: int, started: _Started) -> None:
+        """Takes what is written on boards for a reduction."""
+        for peer in [peer for peer in started.awaited if peer in self._boards.others]:
+            entry = self._boards.others[peer].read(number)
+            if entry is None:
+                continue
+            place = Placed(started.own.dtype, (entry.elements,), *entry.place)
+            what = entry.what.decode()
+            self._take(number, started, peer, Message(self._name, number, what, place, GIVEN, entry.ended))
+            self._ends_of[peer] = max(self._ends_of[peer], entry.ended)
+            part = started.parts[peer]
+            if started.cuts and part is not None:
+                started.parts[peer] = part[started.cuts[self._rank]]
 
     def _take(self, number: int, started: _Started, peer: int, message: Message) -> None:
         if message.what != started.what:
@@ -185,7 +256,7 @@ class Reducing:
             )
         elif message.phase == OPENED:
             started.opening.discard(peer)
-        elif message.phase != TAKEN:
+        elif message.phase == ADDED or (message.phase == started.phase and peer in started.awaited):
             array = message.array
             if isinstance(array, Placed):
                 array = self._opened(number, started, peer, array)
@@ -210,7 +281,9 @@ class Reducing:
         return array
 
     def _post(self, number: int, started: _Started, peer: int, phase: int, array) -> None:
-        message = Message(self._name, number, started.what, array, phase, self._ended)
+        self._send(peer, Message(self._name, number, started.what, array, phase, self._ended))
+
+    def _send(self, peer: int, message: Message) -> None:
         self._transport.post(self._ranks[peer], message)
 
     def _give(self, number: int, started: _Started, peer: int, phase: int, cut: slice) -> None:
@@ -223,12 +296,13 @@ class Reducing:
         offset = place.offset + (cut.start or 0) * array.itemsize
         self._post(number, started, peer, phase, place._replace(shape=array.shape, offset=offset))
 
-    def _lay(self, number: int, started: _Started, arrays: Sequence, offsets: list[int], count: int) -> None:
-        """Copies the arrays to where others see them, or together."""
-        dtype = arrays[0].dtype
+    def _lay(self, number: int, started: _Started, arrays: Sequence, offsets: list[int], count: int) -> bool:
+        """Copies the arrays to where others see them, or together; whether that is written on the board."""
+        dtype, board = arrays[0].dtype, self._boards.own
+        free = min([self._ended, *(self._ends_of[peer] for peer in self._near)])
+        is_short = count * dtype.itemsize <= shared.LEAST_BYTES
         room = None
-        if self._near and count * dtype.itemsize > shared.LEAST_BYTES:
-            free = min([self._ended, *(self._ends_of[peer] for peer in self._near)])
+        if self._near and not (is_short and len(self._boards.readers) < len(self._others)):
             room = self._pool.room(number, free, dtype, count)
         if room is None:
             started.own = np.empty(count, dtype)
@@ -237,6 +311,9 @@ class Reducing:
             started.opening = new_to
         for at, array in zip(offsets, arrays):
             started.own[at : at + array.size] = array.reshape(-1)
+        if board is None or started.place is None or number - free >= TURNS:
+            return False
+        return board.write(number, self._ended, started.place, count, started.what.encode())
 
     # ---- going on
 

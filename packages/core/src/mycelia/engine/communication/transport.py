@@ -17,8 +17,9 @@ from mycelia.engine.base.dtypes import BFLOAT16_BITS
 from mycelia.engine.communication.shared import Placed
 
 #: What messages of reductions that were started (`reducing.py`) are: elements, sums of a share, word that
-#: memory was opened, and that nothing in it is read any more.
-GIVEN, ADDED, OPENED, TAKEN = range(4)
+#: memory was opened, and that nothing in it is read any more; where a board is, that it is looked at, and
+#: that there is something on it.
+GIVEN, ADDED, OPENED, TAKEN, BOARD, SEEN, WRITTEN = range(7)
 
 
 class Message(NamedTuple):
@@ -47,6 +48,9 @@ class Started(Protocol):
     def is_on_its_way(self) -> bool:
         """Whether messages are still to come."""
 
+    def rest(self, value: bool) -> None:
+        """Whether this process waits for messages from now on, and looks nowhere else."""
+
 
 class Transport(ABC):
     """Carries messages between the processes of the world; those of a pair of processes arrive in order.
@@ -56,6 +60,7 @@ class Transport(ABC):
     """
 
     engine: str
+    has_mover = False  # whether a thread moves messages of started reductions
 
     def __init__(self, rank: int, size: int, timeout_s: float, local: tuple[int, int]) -> None:
         self.rank, self.size, self.timeout_s = rank, size, timeout_s

@@ -141,6 +141,7 @@ class SocketTransport(Transport):
             peer.socket.setblocking(False)
             self._selector.register(peer.socket, selectors.EVENT_READ, number)
         self._mover = Mover(self) if has_cores(self.local_size) else None
+        self.has_mover = self._mover is not None
         if hasattr(os, "register_at_fork"):
             # A worker of a data pipeline would keep the connections of a process open that was killed.
             mine = weakref.ref(self)

@@ -1,0 +1,118 @@
+"""Short messages between processes that share memory: a place where each writes what the others look for.
+
+Whoever looks often enough needs no system call; who waits long says so on its own board, and is woken by a
+message (`Board.sleeping`). What one core writes must be seen by others in that order, as it is on x86.
+"""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mycelia.engine.communication.shared import Placed, Segment, open_segment
+
+#: Entries that stand at a time: entry k is written over by entry k + TURNS.
+TURNS = 64
+_WORDS = 8  # of 8 bytes: number, ended, segment, descriptor, size, offset, elements, length of the text
+_LINE = 512  # bytes of an entry: the words, and the text
+_TEXT = 8 * _WORDS
+SIZE = (TURNS + 1) * _LINE  # the last line: whether its owner sleeps
+_fence = threading.Lock()
+
+
+def is_possible() -> bool:
+    """Whether memory is seen by others in the order in which it is written."""
+    return platform.machine().lower() in ("x86_64", "amd64")
+
+
+class Entry(NamedTuple):
+    """What was written for a number: how far its writer has come, where its elements lie, and the call."""
+
+    ended: int
+    place: tuple[int, int, int, int]  # segment, descriptor, size, offset
+    elements: int
+    what: bytes
+
+
+class Board:
+    """One process's entries for a group, its own or another's."""
+
+    def __init__(self, memory: Segment | np.ndarray) -> None:
+        self._memory = memory
+        raw = memoryview(memory.bytes if isinstance(memory, Segment) else memory)[:SIZE]
+        self._bytes, self._words = raw.cast("B"), raw.cast("B").cast("q")
+
+    @classmethod
+    def of(cls, process: int, place: Placed) -> Board:
+        """Another process's. Errors: OSError if it has ended."""
+        return cls(open_segment(process, place.descriptor, place.size))
+
+    def write(self, number: int, ended: int, place: Placed, elements: int, what: bytes) -> bool:
+        """Whether the entry has room for its text."""
+        if len(what) > _LINE - _TEXT:
+            return False
+        line = number % TURNS * _LINE
+        words, at = self._words, line >> 3
+        words[at] = -1
+        self._bytes[line + _TEXT : line + _TEXT + len(what)] = what
+        fields = (ended, place.segment, place.descriptor, place.size, place.offset, elements, len(what))
+        for i, field in enumerate(fields, 1):
+            words[at + i] = field
+        words[at] = number + 1  # memory begins with zeros
+        return True
+
+    def read(self, number: int) -> Entry | None:
+        line = number % TURNS * _LINE
+        words, at = self._words, line >> 3
+        if words[at] != number + 1:
+            return None
+        ended, segment, descriptor, size, offset, elements, length = words[at + 1 : at + _WORDS].tolist()
+        what = self._bytes[line + _TEXT : line + _TEXT + length].tobytes()
+        return Entry(ended, (segment, descriptor, size, offset), elements, what)
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether its owner has to be woken by a message; asked after writing."""
+        with _fence:  # what was written before is seen before this is read
+            pass
+        return bool(self._words[TURNS * _LINE >> 3])
+
+    def sleep(self, value: bool) -> None:
+        """Its owner says that it has to be woken; afterwards it looks once more before it sleeps."""
+        self._words[TURNS * _LINE >> 3] = value
+        with _fence:
+            pass
+
+
+class Boards:
+    """The own board of a member of a group, and those of the others, by member, as far as they are known.
+
+    A member reads another's board when it has been told of it, and writes for one that has said so.
+    """
+
+    def __init__(self, processes: Mapping[int, int]) -> None:
+        self._processes = dict(processes)
+        self.own: Board | None = None
+        self.place: Placed | None = None
+        self.others: dict[int, Board] = {}
+        self.readers: set[int] = set()
+        if processes and is_possible():
+            try:
+                segment = Segment(-(-SIZE // 4096) * 4096)
+            except OSError:
+                return
+            self.own = Board(segment)
+            here = segment.number, segment.descriptor, segment.size, 0
+            self.place = Placed(np.dtype(np.uint8), (SIZE,), *here)
+
+    def open(self, member: int, place: Placed) -> bool:
+        """Whether the board of a member can be seen from now on."""
+        try:
+            self.others[member] = Board.of(self._processes[member], place)
+        except (OSError, KeyError):
+            return False
+        return True
