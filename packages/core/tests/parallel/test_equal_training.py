@@ -12,6 +12,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import nn
+from mycelia.engine.compile import executable
 from mycelia.testing.networks import Block
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -87,29 +88,30 @@ def train(name, rows):
 
 
 @functools.cache
-def alone(name):
+def alone(name, mode):
     return train(name, slice(None))
 
 
 @pytest.fixture
 def together():
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.PYNATIVE_MODE)  # graphs: test_data_parallel.py
     yield lambda: ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
     ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 @pytest.mark.parametrize("name", CASES)
-def test_ranks_take_the_steps_of_one_process(name, ranks, together):
+def test_ranks_take_the_steps_of_one_process(name, ranks, mode, together, monkeypatch):
     """Losses agree to 1e-6, as docs/parallel.md says, and all ranks have the same bits.
 
     Weights are of the order of 1, and only sums are made in another order: a few steps of float32 (1e-7).
     """
-    losses, weights = alone(name)
+    losses, weights = alone(name, ms.get_context("mode"))
     together()
+    compiled = set()
+    note = lambda program: compiled.update(node.op.name for node in program.nodes)
+    monkeypatch.setattr(executable, "built_listeners", [*executable.built_listeners, note])
     found = over_sockets(ranks, lambda rank: train(name, slice(rank, None, ranks)))
+    assert ("start_sums" in compiled) is (ms.get_context("mode") == ms.GRAPH_MODE)
     np.testing.assert_allclose(np.mean([own for own, _ in found], 0), losses, rtol=1e-6)
     for key, expected in weights.items():
         first, *others = (own[key] for _, own in found)
