@@ -411,3 +411,16 @@ def test_a_process_that_dies_in_its_backward_pass_is_named(how, tmp_path, capfd)
     job = launcher.Job([str(tmp_path / "train.py"), how], 3, log_dir=tmp_path)
     assert launcher.run(job) == 137
     assert "rank 1 has failed with exit code 137" in capfd.readouterr().out
+
+
+def test_where_sums_start_changes_no_bit(settings):
+    """A step that is compiled without the pass that moves them starts all behind its backward pass."""
+    settings(**PARTS)
+    mode = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        found = over_sockets(2, lambda rank: trained(plain, rank, 2))
+        with ms.config.context(passes="-early"):
+            assert over_sockets(2, lambda rank: trained(plain, rank, 2)) == found
+    finally:
+        ms.set_context(mode=mode)

@@ -14,7 +14,7 @@ from mycelia.engine.compile.passes import inter_op, pass_manager, pipeline, reco
 from mycelia.engine.ir.verify import InvalidGraph
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
-NAMES = ("schedule", "recompute", "inter_op")
+NAMES = ("schedule", "recompute", "inter_op")  # and "early": packages/core/tests/parallel/test_overlap.py
 
 
 class Paths(nn.Cell):
@@ -65,9 +65,9 @@ def trained(passes, **settings):
 
 
 def test_all_passes_of_the_stage_are_in_the_pipeline():
-    assert tuple(step.name for step in pipeline("order")) == NAMES
+    assert tuple(step.name for step in pipeline("order")) == ("early", *NAMES)
     with ms.config.context(passes="-recompute"):
-        assert [step.name for step in pipeline("order")] == ["schedule", "inter_op"]
+        assert [step.name for step in pipeline("order")] == ["early", "schedule", "inter_op"]
 
 
 @pytest.mark.parametrize("off", [*NAMES, "order"])

@@ -121,7 +121,7 @@ class Transport(ABC):
     def poll(self) -> None:  # noqa: B027
         """Moves what can be moved without waiting. Engines whose messages move by themselves do without."""
 
-    def rest(self, timeout_s: float) -> None:
+    def await_traffic(self, timeout_s: float) -> None:
         """Comes back when messages can be moved, or time is over; needs no lock."""
         raise NotImplementedError
 

@@ -57,7 +57,7 @@ class Mover:
             self._ended = True
             return False
         try:
-            transport.rest(_LOOK_S)
+            transport.await_traffic(_LOOK_S)
             with transport.lock:
                 if self._ended:
                     return False

@@ -247,7 +247,7 @@ class SocketTransport(Transport):
     def poll(self) -> None:
         self._move(0)
 
-    def rest(self, timeout_s: float) -> None:
+    def await_traffic(self, timeout_s: float) -> None:
         self._selector.select(timeout_s)
 
     def begun(self) -> None:
