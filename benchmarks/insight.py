@@ -3,7 +3,8 @@
 MYCELIA_BENCH_TENSORBOARD names a Python with tensorboard, MYCELIA_BENCH_MINDSPORE one with mindspore and
 MYCELIA_BENCH_MINDINSIGHT one with mindinsight; without them only Mycelia's own figures are taken. Pages are
 opened in headless Chromium (Debian's chromium and chromium-driver). --table chooses by a part of its name
-(reading, pages, many_runs, graphs, collector).
+(reading, pages, many_runs, graphs, collector); --pairs, --epochs: of trainings with and
+without the collector.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ import peers
 from serving_processes import free_port, processes, resident_mb
 
 ROUNDS = int(peers.option("--rounds", "3"))
+PAIRS = int(peers.option("--pairs", "15"))  # of trainings with and without the collector
+EPOCHS = int(peers.option("--epochs", "20"))  # of each of them, as the quickstart's
 TENSORBOARD = os.environ.get("MYCELIA_BENCH_TENSORBOARD", "")
 MINDSPORE = os.environ.get("MYCELIA_BENCH_MINDSPORE", "")
 MINDINSIGHT = os.environ.get("MYCELIA_BENCH_MINDINSIGHT", "")
@@ -483,7 +486,7 @@ def graphs(place: Path) -> None:
 # ---- what the collector costs ------------------------------------------------------------------------------
 
 _TRAINING = """
-import sys, tempfile, time
+import gc, json, os, random, resource, sys, tempfile, time
 import numpy as np
 if sys.argv[1] == "mindspore":
     import mindspore as ms
@@ -495,28 +498,45 @@ else:
     from mycelia import nn
     from mycelia.dataset import NumpySlicesDataset
     from mycelia.train import SummaryCollector
-ms.set_context(mode=ms.GRAPH_MODE)
 ms.set_seed(1)
-net = nn.SequentialCell(
-    nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2),
-    nn.Conv2d(6, 16, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2),
-    nn.Flatten(), nn.Dense(400, 120), nn.ReLU(), nn.Dense(120, 84), nn.ReLU(), nn.Dense(84, 10))
-digits = np.load("digits.npz")
-images, labels = digits["images"], digits["labels"]
-data = NumpySlicesDataset((images, labels), ["image", "label"], shuffle=False).batch(32)
+if sys.argv[1] == "quickstart":
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[4])
+    from digits import create_dataset, write_files
+    from lenet import LeNet5
+    net, data = LeNet5(), Path("idx")
+    write_files(data)
+    data = create_dataset(data, "train", 32)
+else:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = nn.SequentialCell(
+        nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2),
+        nn.Conv2d(6, 16, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2),
+        nn.Flatten(), nn.Dense(400, 120), nn.ReLU(), nn.Dense(120, 84), nn.ReLU(), nn.Dense(84, 10))
+    digits = np.load("digits.npz")
+    images, labels = digits["images"], digits["labels"]
+    data = NumpySlicesDataset((images, labels), ["image", "label"], shuffle=False).batch(32)
 loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
 model = ms.Model(net, loss, nn.Momentum(net.trainable_params(), 0.01, 0.9))
-found = {}
+def used():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime, time.perf_counter()
 model.train(1, data, dataset_sink_mode=False)
-epochs, turns = map(int, sys.argv[2:])
-for turn in range(turns):
-    for with_collector in (False, True):
+epochs, pairs = map(int, sys.argv[2:4])
+# Whole trainings by turns, of each pair either first: what else the machine does is in both, and what a run
+# costs once, threads and programs that it starts are in it.
+found = []
+for _ in range(pairs):
+    pair = {}
+    for with_collector in random.sample([False, True], 2):
+        gc.collect()
         with tempfile.TemporaryDirectory() as folder:
             callbacks = [SummaryCollector(folder)] if with_collector else []
-            start = time.process_time()
+            start = used()
             model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=False)
-            found.setdefault(with_collector, []).append(time.process_time() - start)
-print(min(found[False]), min(found[True]))
+            pair[with_collector] = [b - a for a, b in zip(start, used())]
+    found.append([pair[False], pair[True]])
+print(json.dumps(found))
 """
 
 
@@ -524,7 +544,7 @@ print(min(found[False]), min(found[True]))
 # work besides; of each pair the difference counts. A window begins and ends between steps that
 # are not collected.
 _WINDOWS = (
-    _TRAINING.split("found = {}")[0]
+    _TRAINING.split("epochs, pairs")[0]
     + """
 import random, statistics
 from mycelia.train.callbacks import Callback
@@ -600,38 +620,53 @@ def write_digits(path: Path) -> None:
     np.savez(path, images=images, labels=labels[chosen].astype(np.int32))
 
 
+def _run(script: str, python: str, place: Path, *arguments: object) -> str:
+    done = subprocess.run(
+        [python, "-c", script, *map(str, arguments)], cwd=place, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1]
+
+
+def _more(ratios: list[float]) -> str:
+    """Median and quartiles of ratios, in percent above 1."""
+    low, middle, high = ((one - 1) * 100 for one in statistics.quantiles(ratios, n=4, method="inclusive"))
+    return f"{middle:.1f} % ({low:.1f} to {high:.1f})"
+
+
 def collector(place: Path) -> None:
     rows = []
     write_digits(place / "digits.npz")
-    for name, python, script, epochs, turns in (
-        ("Mycelia", sys.executable, _TRAINING, 20, 4),
-        ("Mycelia, ten steps", sys.executable, _WINDOWS, 150, 1),
-        ("Mycelia, a first training, its own methods", sys.executable, _FIRST, 20, 1),
-        ("MindSpore", MINDSPORE, _TRAINING, 1, 2),
+    lenet = Path(__file__).parents[1] / "examples" / "lenet"
+    for name, kind, python, epochs, pairs, bar in (
+        ("Mycelia, compiled", "mycelia", sys.executable, EPOCHS, PAIRS, "<= 3 %"),
+        ("Mycelia, the quickstart's, eager", "quickstart", sys.executable, EPOCHS, PAIRS, "<= 3 %"),
+        ("MindSpore, compiled", "mindspore", MINDSPORE, 1, 2, "-"),
     ):
         if not python:
             continue
-        done = subprocess.run(
-            [python, "-c", script, name.split(",")[0].lower(), str(epochs), str(turns)],
-            cwd=place, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        without, with_it = map(float, done.stdout.split()[-2:])
-        bar = "-" if name == "MindSpore" else "<= 3 %"
-        rows.append(
-            [
-                f"{name}, {epochs} epochs",
-                shown(without),
-                shown(with_it),
-                f"{(with_it / without - 1) * 100:.1f} %",
-                bar,
-            ]
-        )
+        found = json.loads(_run(_TRAINING, python, place, kind, epochs, pairs, lenet))
+        middle = [statistics.median(pair[which][0] for pair in found) for which in (0, 1)]
+        cpu_more, wall_more = ([b[unit] / a[unit] for a, b in found] for unit in (0, 1))
+        rows.append([
+            f"{name}, whole trainings of {epochs} epochs, {pairs} pairs", *map(shown, middle),
+            _more(cpu_more), _more(wall_more), bar,
+        ])  # fmt: skip
+    for name, script, epochs in (
+        ("Mycelia, compiled, ten steps with one collected, 150 epochs", _WINDOWS, 150),
+        ("Mycelia, compiled, a first training of 20 epochs, its own methods", _FIRST, 20),
+    ):
+        without, with_it = map(float, _run(script, sys.executable, place, "mycelia", epochs, 0).split())
+        more = f"{(with_it / without - 1) * 100:.1f} %"
+        rows.append([name, shown(without), shown(with_it), more, "-", "<= 3 %"])
     peers.report(
         "Insight: what SummaryCollector costs",
         rows,
-        "LeNet, epochs of 125 steps with 32 digits each, CPU time, best of 4 or 2 by turns; of ten steps in "
-        f"one training the median, and the median difference of neighbours. Load {os.getloadavg()[0]:.0f}.",
-        ["framework", "without", "with", "more", "bar"],
+        "LeNet, epochs of 125 steps with 32 digits each. Whole trainings: CPU time of the process, its "
+        "threads and children, the median of those without and with it, then the median of the pairs' "
+        "ratios with their quartiles, of CPU time and of the clock; of each pair either goes first. Ten "
+        "steps of one training: the median, and the median difference of neighbours. "
+        f"Load {os.getloadavg()[0]:.0f}.",
+        ["training", "without", "with", "more CPU time", "more time", "bar"],
         WRITE,
     )
 

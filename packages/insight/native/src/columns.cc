@@ -22,7 +22,7 @@ namespace {
 constexpr int32_t kBlock = 16384;                 // points
 constexpr size_t kMostInline = size_t{32} << 20;  // bytes of tails in the manifest
 constexpr size_t kFirstBroken = 20;
-constexpr char kMagic[] = "mycelia-insight-1";
+constexpr char kMagic[] = "mycelia-insight-2";
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -154,7 +154,7 @@ Column* Index::find(Kind kind, std::string_view tag) {
 }
 
 Column& Index::made(Kind kind, std::string_view tag) {
-  columns_.emplace_back(new Column{kind, std::string(tag), {}, {}, {}, 0, {}, -1, 0});
+  columns_.emplace_back(new Column{kind, std::string(tag), {}, {}, {}, 0, {}});
   Column& column = *columns_.back();
   by_tag_[static_cast<int>(kind)][column.tag] = &column;
   return column;
@@ -163,13 +163,12 @@ Column& Index::made(Kind kind, std::string_view tag) {
 void Index::add(int32_t file, const Found& found, int64_t offset, const char* base) {
   Column* column = find(found.kind, found.tag);
   if (!column) column = &made(found.kind, found.tag);
-  if (column->last_file != file) {
-    if (column->tail.file >= 0) seal(*column);
-    if (column->last_file >= 0 && found.step <= column->last_step) column->restarts.push_back({file, found.step});
-    column->last_file = file;
-  }
   Tail& tail = column->tail;
+  if (tail.file != file && tail.file >= 0) seal(*column);
   tail.file = file;
+  auto part = std::find_if(column->parts.rbegin(), column->parts.rend(), [&](const Part& p) { return p.file <= file; }).base();
+  if (part == column->parts.begin() || (part - 1)->file != file) part = column->parts.insert(part, {file, found.step, found.step}) + 1;
+  (part - 1)->last = found.step;
   tail.steps.push_back(found.step);
   tail.times.push_back(found.wall_time);
   if (is_scalar(found.kind)) {
@@ -178,7 +177,7 @@ void Index::add(int32_t file, const Found& found, int64_t offset, const char* ba
     tail.places.push_back({offset + (found.payload.data() - base), static_cast<int32_t>(found.payload.size()),
                            found.kind == Kind::kImage ? size_of_image(found.payload) : 0});
   }
-  ++column->count, column->last_step = found.step;
+  ++column->count;
   if (tail.steps.size() % kBlock != 0) return;
   try {
     seal(*column);
@@ -199,9 +198,11 @@ void Index::seal(Column& column) {
   const auto steps = std::minmax_element(tail.steps.begin(), tail.steps.end());
   const auto times = std::minmax_element(tail.times.begin(), tail.times.end());
   write_all(file_, bytes.data(), bytes.size(), size_, folder_ + "/blocks");
-  column.blocks.push_back({size_, static_cast<int32_t>(tail.steps.size()), tail.file,
-                           crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()), true, *steps.first,
-                           *steps.second, *times.first, *times.second});
+  auto place = column.blocks.end();
+  while (place != column.blocks.begin() && (place - 1)->file > tail.file) --place;
+  column.blocks.insert(place, {size_, static_cast<int32_t>(tail.steps.size()), tail.file,
+                               crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()), true, *steps.first,
+                               *steps.second, *times.first, *times.second});
   size_ += static_cast<int64_t>((bytes.size() + 7) / 8 * 8);
   tail = {};
 }
@@ -225,36 +226,59 @@ const char* Index::mapped(const Column& column, Block& block) {
   return data;
 }
 
-// The last step of which the points of a file still count.
-static int64_t last_of(const Column& column, int32_t file) {
-  int64_t last = std::numeric_limits<int64_t>::max();
-  for (const auto& [later, first] : column.restarts)
-    if (later > file) last = std::min(last, first > std::numeric_limits<int64_t>::min() ? first - 1 : first);
-  return last;
+// Which points of a file still count: those before the steps from which on a later file wrote them again.
+class Counting {
+ public:
+  Counting(const Column& column, int32_t file) {
+    for (size_t i = column.parts.size(); i-- > 1 && column.parts[i].file > file;)
+      if (column.parts[i].first <= column.parts[i - 1].last) end_ = any_ ? std::min(end_, column.parts[i].first) : column.parts[i].first, any_ = true;
+  }
+  bool operator()(int64_t step) const { return !any_ || step < end_; }
+
+ private:
+  bool any_ = false;
+  int64_t end_ = 0;
+};
+
+static bool has_restarts(const Column& column) {
+  const auto& parts = column.parts;
+  return std::adjacent_find(parts.begin(), parts.end(), [](const Part& one, const Part& next) { return next.first <= one.last; }) != parts.end();
+}
+
+// of(block or nullptr, which is the tail) in the order of their files.
+template <class Of>
+void Index::each_piece(Column& column, const Of& of) {
+  size_t i = 0;
+  for (; i < column.blocks.size() && (column.tail.steps.empty() || column.blocks[i].file <= column.tail.file); ++i) of(&column.blocks[i]);
+  if (!column.tail.steps.empty()) of(nullptr);
+  for (; i < column.blocks.size(); ++i) of(&column.blocks[i]);
 }
 
 // each(steps, times, rest, i) for the points in a range that no later file wrote again; `rest`: values or places.
 template <class Each>
 void Index::each_point(Column& column, Axis axis, double low, double high, const Each& each) {
   const auto run = [&](const int64_t* steps, const double* times, const char* rest, int32_t count, int32_t file) {
-    const int64_t last = last_of(column, file);
+    const Counting counts(column, file);
     for (int32_t i = 0; i < count; ++i) {
       const double x = axis == Axis::kStep ? static_cast<double>(steps[i]) : times[i];
-      if (x >= low && x <= high && steps[i] <= last) each(x, steps[i], times[i], rest, i, file);
+      if (x >= low && x <= high && counts(steps[i])) each(x, steps[i], times[i], rest, i, file);
     }
   };
-  for (Block& block : column.blocks) {
-    const bool apart = axis == Axis::kStep ? static_cast<double>(block.most_step) < low || static_cast<double>(block.least_step) > high
-                                           : block.most_time < low || block.least_time > high;
-    if (apart) continue;
-    const char* data = mapped(column, block);
+  each_piece(column, [&](Block* block) {
+    if (!block) {
+      const Tail& tail = column.tail;
+      const char* rest = is_scalar(column.kind) ? reinterpret_cast<const char*>(tail.values.data()) : reinterpret_cast<const char*>(tail.places.data());
+      run(tail.steps.data(), tail.times.data(), rest, static_cast<int32_t>(tail.steps.size()), tail.file);
+      return;
+    }
+    const bool apart = axis == Axis::kStep ? static_cast<double>(block->most_step) < low || static_cast<double>(block->least_step) > high
+                                           : block->most_time < low || block->least_time > high;
+    if (apart) return;
+    const char* data = mapped(column, *block);
     const auto* steps = reinterpret_cast<const int64_t*>(data);
-    const auto* times = reinterpret_cast<const double*>(data + 8 * static_cast<size_t>(block.count));
-    run(steps, times, data + 16 * static_cast<size_t>(block.count), block.count, block.file);
-  }
-  const Tail& tail = column.tail;
-  const char* rest = is_scalar(column.kind) ? reinterpret_cast<const char*>(tail.values.data()) : reinterpret_cast<const char*>(tail.places.data());
-  run(tail.steps.data(), tail.times.data(), rest, static_cast<int32_t>(tail.steps.size()), tail.file);
+    const auto* times = reinterpret_cast<const double*>(data + 8 * static_cast<size_t>(block->count));
+    run(steps, times, data + 16 * static_cast<size_t>(block->count), block->count, block->file);
+  });
 }
 
 bool Index::points(const std::string& tag, Axis axis, double low, double high, int64_t columns, double weight, std::vector<Point>* out) {
@@ -321,24 +345,26 @@ bool Index::stored(const std::string& tag, int64_t from, int64_t count, std::vec
   *rest = column->count - std::min(to, column->count);
   int64_t at = 0;
   const auto take = [&](const int64_t* steps, const double* times, const char* values, int32_t size, int32_t file) {
-    const int64_t last = last_of(*column, file);
+    const Counting counts(*column, file);
     for (int64_t i = std::max<int64_t>(0, from - at); i < std::min<int64_t>(size, to - at); ++i) {
-      if (steps[i] > last) continue;
+      if (!counts(steps[i])) continue;
       float value;
       std::memcpy(&value, values + 4 * i, 4);
       out->push_back({steps[i], times[i], value, value});
     }
   };
-  for (Block& block : column->blocks) {
-    if (at < to && at + block.count > from) {
-      const char* data = mapped(*column, block);
-      const size_t n = static_cast<size_t>(block.count);
-      take(reinterpret_cast<const int64_t*>(data), reinterpret_cast<const double*>(data + 8 * n), data + 16 * n, block.count, block.file);
+  each_piece(*column, [&](Block* block) {
+    const Tail& tail = column->tail;
+    const int64_t size = block ? block->count : static_cast<int64_t>(tail.steps.size());
+    if (!block) {
+      take(tail.steps.data(), tail.times.data(), reinterpret_cast<const char*>(tail.values.data()), static_cast<int32_t>(size), tail.file);
+    } else if (at < to && at + size > from) {
+      const char* data = mapped(*column, *block);
+      const size_t n = static_cast<size_t>(size);
+      take(reinterpret_cast<const int64_t*>(data), reinterpret_cast<const double*>(data + 8 * n), data + 16 * n, block->count, block->file);
     }
-    at += block.count;
-  }
-  const Tail& tail = column->tail;
-  take(tail.steps.data(), tail.times.data(), reinterpret_cast<const char*>(tail.values.data()), static_cast<int32_t>(tail.steps.size()), tail.file);
+    at += size;
+  });
   return true;
 }
 
@@ -372,7 +398,7 @@ std::vector<Summary> Index::summaries() {
       if (is_scalar(column->kind)) std::memcpy(&s.last_value, rest + 4 * static_cast<size_t>(i), 4);
     };
     constexpr double kAll = std::numeric_limits<double>::infinity();
-    if (!column->restarts.empty()) {
+    if (has_restarts(*column)) {
       each_point(*column, Axis::kStep, -kAll, kAll, [&](double, int64_t step, double time, const char* rest, int32_t i, int32_t) { take(step, time, rest, i); });
     } else {  // the first and the last point tell it
       const auto ends = [&](const int64_t* steps, const double* times, const char* rest, int32_t count) {
@@ -380,16 +406,19 @@ std::vector<Summary> Index::summaries() {
         take(steps[0], times[0], rest, 0), take(steps[count - 1], times[count - 1], rest, count - 1);
         s.count = before + count;
       };
-      const auto of_block = [&](Block& block) {
-        const char* data = mapped(*column, block);
-        ends(reinterpret_cast<const int64_t*>(data), reinterpret_cast<const double*>(data + 8 * static_cast<size_t>(block.count)),
-             data + 16 * static_cast<size_t>(block.count), block.count);
+      const auto of_piece = [&](Block* block) {
+        if (block) {
+          const char* data = mapped(*column, *block);
+          ends(reinterpret_cast<const int64_t*>(data), reinterpret_cast<const double*>(data + 8 * static_cast<size_t>(block->count)),
+               data + 16 * static_cast<size_t>(block->count), block->count);
+        } else {
+          const Tail& tail = column->tail;
+          ends(tail.steps.data(), tail.times.data(), reinterpret_cast<const char*>(tail.values.data()), static_cast<int32_t>(tail.steps.size()));
+        }
       };
-      Tail& tail = column->tail;
-      if (!column->blocks.empty()) of_block(column->blocks.front());
-      if (column->blocks.size() > 1 && tail.steps.empty()) of_block(column->blocks.back());
-      if (!tail.steps.empty())
-        ends(tail.steps.data(), tail.times.data(), reinterpret_cast<const char*>(tail.values.data()), static_cast<int32_t>(tail.steps.size()));
+      std::vector<Block*> pieces;
+      each_piece(*column, [&](Block* block) { pieces.size() < 2 ? pieces.push_back(block) : void(pieces.back() = block); });
+      for (Block* piece : pieces) of_piece(piece);
       s.count = column->count;
     }
     all.push_back(std::move(s));
@@ -419,8 +448,8 @@ void Index::commit() {
   p.number(static_cast<int64_t>(columns_.size()));
   for (const auto& c : columns_) {
     p.number(static_cast<int64_t>(c->kind)), p.text(c->tag), p.text(c->plugin);
-    p.number(c->count), p.number(c->last_file), p.number(c->last_step);
-    p.items(c->restarts), p.items(c->blocks);
+    p.number(c->count);
+    p.items(c->parts), p.items(c->blocks);
     p.number(c->tail.file);
     p.items(c->tail.steps), p.items(c->tail.times), p.items(c->tail.values), p.items(c->tail.places);
   }
@@ -472,8 +501,8 @@ bool Index::load() {
   for (int64_t n = u.number(); n > 0 && u.ok(); --n) {
     std::unique_ptr<Column> c(new Column{});
     c->kind = static_cast<Kind>(u.number()), c->tag = u.text(), c->plugin = u.text();
-    c->count = u.number(), c->last_file = static_cast<int32_t>(u.number()), c->last_step = u.number();
-    u.items(&c->restarts), u.items(&c->blocks);
+    c->count = u.number();
+    u.items(&c->parts), u.items(&c->blocks);
     c->tail.file = static_cast<int32_t>(u.number());
     u.items(&c->tail.steps), u.items(&c->tail.times), u.items(&c->tail.values), u.items(&c->tail.places);
     for (Block& block : c->blocks) block.checked = false;

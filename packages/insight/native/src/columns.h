@@ -40,16 +40,20 @@ struct Tail {
   std::vector<Place> places;  // of others
 };
 
+// The steps of a tag's first and last point in a file. A file that begins at a step that the one before it has reached writes
+// the points from there on again.
+struct Part {
+  int32_t file;
+  int64_t first, last;
+};
+
 struct Column {
   Kind kind;
   std::string tag, plugin;
-  std::vector<Block> blocks;
+  std::vector<Block> blocks;  // by their files, which may grow at the same time
   Tail tail;
   int64_t count = 0;
-  // Points of earlier files from this step on were written again by the file of this number: (file, first step).
-  std::vector<std::pair<int32_t, int64_t>> restarts;
-  int32_t last_file = -1;
-  int64_t last_step = 0;
+  std::vector<Part> parts;  // by their files
 };
 
 struct Source {
@@ -127,6 +131,8 @@ class Index {
   const char* mapped(const Column& column, Block& block);
   bool load();
   int32_t source_of(const std::string& path, int64_t device, int64_t inode);
+  template <class Of>
+  static void each_piece(Column& column, const Of& of);
   template <class Each>
   void each_point(Column& column, Axis axis, double low, double high, const Each& each);
 

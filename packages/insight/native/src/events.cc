@@ -71,7 +71,7 @@ std::string_view plugin_name(std::string_view metadata) {
 // Summary.Value of TensorBoard.
 bool walk_tensorboard_value(std::string_view message, Found found, PluginOf plugin_of, Each each) {
   Fields fields(message);
-  std::string_view tensor, told;
+  std::string_view tensor = message.substr(0, 0), told;  // a place in the message, also where there is no tensor
   bool any = false, has_tensor = false;
   for (Field f; fields.next(&f);) {
     if (f.is(1, 2)) found.tag = f.bytes;

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from event_files import MINDSPORE, event, field, framed, scalar, write
+from event_files import MINDSPORE, event, field, framed, number, scalar, write
 
 from mycelia_insight.cli import app
 from mycelia_insight.exchange import output
@@ -141,6 +141,24 @@ def test_records_longer_than_what_is_read_at_once(tmp_path, monkeypatch):
     path.write_bytes(b"".join(map(framed, messages)) + b"\x01\x02")
     with path.open("rb") as file:
         assert [message for _, message in frames(file, path.stat().st_size)] == messages
+
+
+def test_a_record_that_passes_several_tenths_is_one_line_as_are_those_after_it(tmp_path):
+    """MindInsight 2.3.1 printed these lines for the same records: after each the next tenth is due."""
+    sizes = [200_000, 10, 10, 300_000, 5, 150_000, 10]
+    image = lambda i: number(1, 1) + number(2, 1) + number(3, 3) + field(4, bytes([i]) * sizes[i])
+    records = [
+        framed(event(i, 1.7e9 + i, field(5, field(1, field(1, "t") + field(4, image(i))))))
+        for i in range(len(sizes))
+    ]
+    write(tmp_path / "run", [*records, *(scalar("loss", i, 1.0, 1.7e9) for i in range(3))])
+    told, _, _ = parsed(tmp_path / "run", tmp_path / "out")
+    lines = [line for line in told.splitlines() if "process" in line]
+    places = [
+        (200096, 30), (200150, 30), (200204, 30), (500256, 76), (500305, 76), (650357, 99), (650411, 99),
+        (650453, 99), (650495, 99), (650537, 100),
+    ]  # fmt: skip
+    assert lines == [f"[INFO]Current parsing process: {at}/650537, {share}%." for at, share in places]
 
 
 @pytest.mark.fuzz(60)

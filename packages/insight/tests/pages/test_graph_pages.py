@@ -171,7 +171,7 @@ def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service
     assert seen[add] == "from step 7 on, 1,500 NaN, 2 -Inf" and seen[exp].startswith("nothing but finite")
     driver.execute_script("arguments[0].focus()", one(driver, add))
     one(driver, add).send_keys(Keys.ENTER)
-    until(driver, lambda: "1,500 NaN" in by(driver, "graph-measured")[0].text)
+    until(driver, lambda: any("1,500 NaN" in one.text for one in by(driver, "graph-measured")))
     boxes = driver.find_elements(By.CSS_SELECTOR, "[data-testid=graph-shades] li .box")
     assert len(names(driver)) == 5
     assert len({box.value_of_css_property("background-color") for box in boxes}) == 2 + 1
@@ -189,6 +189,44 @@ def test_what_was_measured_is_coloured_and_names_of_nodes_are_text(page, service
     until(driver, lambda: [row.get_attribute("data-name") for row in by(driver, "op-row")] == [exp])
     assert "text=exp-op" in driver.current_url
     assert by(driver, "precision-download")[0].get_attribute("href").endswith("/graphs/precision.xlsx?graph=")
+
+
+def test_edges_between_open_scopes_are_one(page, service, gallery):
+    """Four edges between two scopes: from each node to its scope's edge, one line, and on to each node."""
+    graph = b"".join(node(f"a{i}", "Exp", "left") for i in range(3))
+    graph += node("b0", "Add", "right/inner", "a0", "a1") + node("b1", "Mul", "right", "a0", "a2")
+    graph += node("c", "Neg", "right", "b0")
+    new_run(service, gallery, "bundled", [framed(event(1, 1.0, field(4, graph)))])
+    address = "#/train-manage/graph?train_id=./bundled&open="
+    driver = page(address + quote('["left"]'))  # to one that is closed
+    until(driver, lambda: by(driver, "graph-edge"))
+    # One node is read twice in there.
+    assert sorted(bundles(driver)) == [(0, False)] * 3 + [(3, True)]
+    driver = page(address + quote('["left", "right", "right/inner"]'))
+    until(driver, lambda: "right/inner/Add-opb0" in names(driver) and by(driver, "graph-edge"))
+    # Three lead to the one, two lead on; the edge within the other scope is its own.
+    assert sorted(bundles(driver)) == [(0, False)] * 3 + [(0, True)] * 3 + [(4, False)]
+    assert "4 tensors" in driver.execute_script("return document.querySelector('.canvas svg').textContent")
+    # The line goes from one scope's lower edge to the other's upper one.
+    place = "const box = (one) => { const b = one.getBoundingClientRect();"
+    place += " return [b.left, b.top, b.right, b.bottom]; };"
+    scope = "const scope = (name) => box(document.querySelector(`[data-name='${name}']`).children[1]);"
+    line, left, right = driver.execute_script(
+        f"{place}{scope} return [box(document.querySelector('[data-bundle]')), scope('left'), scope('right')]"
+    )
+    assert abs(line[1] - left[3]) < 6 and abs(line[3] - right[1]) < 6
+    near = "return [...document.querySelectorAll('[data-testid=graph-edge].near')].length"
+    one(driver, "left/Exp-opa2").send_keys(Keys.ENTER)  # its own, the line, and on to the node that reads it
+    until(driver, lambda: driver.execute_script(near) == 3)
+    one(driver, "left/Exp-opa0").send_keys(Keys.ENTER)
+    until(driver, lambda: driver.execute_script(near) == 4)
+
+
+def bundles(driver) -> list[tuple[int, bool]]:
+    """Of each line: how many edges it bundles, and whether it ends at a node."""
+    found = "[...document.querySelectorAll('[data-testid=graph-edge]')]"
+    told = "[Number(one.dataset.bundle ?? 0), one.hasAttribute('marker-end')]"
+    return [tuple(one) for one in driver.execute_script(f"return {found}.map((one) => {told})")]
 
 
 @pytest.mark.parametrize("count", [10_000, 100_000])

@@ -40,9 +40,9 @@ def tensor(values: np.ndarray) -> bytes:
 
 
 def run_of(tmp_path: Path) -> Run:
-    ((name, files),) = find(str(tmp_path / "runs"))
-    made = Run(str(tmp_path / "runs" / name), name, str(tmp_path / "workspace"))
-    while made.refresh(files):
+    (found,) = find(str(tmp_path / "runs"))
+    made = Run(str(tmp_path / "runs" / found.name), found.name, str(tmp_path / "workspace"))
+    while made.refresh(found.files):
         pass
     return made
 

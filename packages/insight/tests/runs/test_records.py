@@ -48,9 +48,9 @@ def tensorflow(dtype: int, shape: list[int], *rest: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    ((name, files),) = find(str(FIXTURE))
-    made = Run(str(FIXTURE / name), name, str(tmp_path_factory.mktemp("workspace")))
-    while made.refresh(files):
+    (found,) = find(str(FIXTURE))
+    made = Run(str(FIXTURE / found.name), found.name, str(tmp_path_factory.mktemp("workspace")))
+    while made.refresh(found.files):
         pass
     return made
 

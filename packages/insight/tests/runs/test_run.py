@@ -324,9 +324,9 @@ def test_a_file_of_tensorboard_beside_the_same_values_is_passed_over(reader):
     twin.write_bytes(TENSORBOARD)
     other = path.with_name("events.out.tfevents.1600000000.host")
     other.write_bytes(TENSORBOARD)
-    assert [[f.name for f in files] for _, files in find(str(path.parent))] == [[other.name, path.name]]
+    assert [[f.name for f in one.files] for one in find(str(path.parent))] == [[other.name, path.name]]
     path.unlink()
-    assert [[f.name for f in files] for _, files in find(str(path.parent))] == [[other.name, twin.name]]
+    assert [[f.name for f in one.files] for one in find(str(path.parent))] == [[other.name, twin.name]]
 
 
 def test_names_from_files_are_taken_as_they_are(reader):

@@ -109,3 +109,44 @@ def test_what_can_be_compared(client):
     assert [row["run"] for row in found["runs"]] == ["c", "a", "b"]  # by age
     only = client.get("/api/v1/comparison", {"query": "run == 'b'"}).json()
     assert [row["run"] for row in only["runs"]] == ["b"]
+
+
+ARROW = {"Accept": "application/vnd.apache.arrow.stream"}
+
+
+def arrow_table(client, path: str, asked: list[tuple[str, object]]):
+    ipc = pytest.importorskip("pyarrow.ipc")
+    answer = client.ask("GET", path, asked, headers=ARROW)
+    assert answer.status_code == 200 and answer.headers["content-type"] == ARROW["Accept"], answer.body
+    return ipc.open_stream(answer.body).read_all()
+
+
+def test_points_are_a_table_of_arrow_for_those_who_ask(client):
+    asked = [("tag", "loss"), ("tag", "epoch"), ("points", 50), ("smoothing", 0.5)]
+    table = arrow_table(client, "/api/v1/runs/a/scalars", asked)
+    told = client.get("/api/v1/runs/a/scalars", asked).json()["series"]
+    assert table.column_names == ["run", "tag", "step", "wall_time", "value", "smoothed"]
+    columns = table.to_pydict()
+    assert columns["step"] == [step for one in told for step in one["steps"]]
+    assert columns["tag"] == [one["tag"] for one in told for _ in one["steps"]]
+    words = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+    values = [words.get(value, value) for one in told for value in one["values"]]
+    assert columns["value"] == pytest.approx(values, nan_ok=True)
+    assert {math.inf, -math.inf} < {*columns["value"]}
+    assert columns["wall_time"] == [time for one in told for time in one["times"]]
+
+
+def test_an_axis_or_no_points_are_in_the_table_too(client):
+    drawn = [("run", "b"), ("run", "a"), ("tag", "loss"), ("axis", "scalar"), ("x", "epoch")]
+    table = arrow_table(client, "/api/v1/scalars", drawn)
+    assert set(table.to_pydict()["run"]) == {"a"} and "x" in table.column_names
+    none = arrow_table(client, "/api/v1/scalars", [("run", "c"), ("tag", "loss")])
+    assert none.num_rows == 0 and none.column_names[:3] == ["run", "tag", "step"]
+
+
+def test_without_pyarrow_the_table_is_refused(client, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    asked = {"run": "a", "tag": "loss"}
+    answer = client.ask("GET", "/api/v1/scalars", asked, headers=ARROW)
+    assert answer.status_code == 406 and "pyarrow" in answer.json()["error"]
+    assert client.get("/api/v1/scalars", asked).status_code == 200

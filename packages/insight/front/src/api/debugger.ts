@@ -1,5 +1,5 @@
 // The debugger: sessions by MindInsight's interface, and what the service tells of them beside that.
-import { get, send, text, type Value } from "./http";
+import { get, send, ServiceError, text, type Value } from "./http";
 import type { Match, NodeInfo, View } from "./graphs";
 import type { Statistics } from "./media";
 
@@ -210,6 +210,8 @@ export const ONLINE = "0"; // the session over running trainings
 export const about = () => placed();
 export const dumps = async () => (await get<{ dumps: DumpRow[] }>("debugger/dumps")).dumps;
 export const open = (dump: string) => tell<string>("", { session_type: "OFFLINE", dump_dir: dump });
+// Whether `open` was refused since as many sessions are open as there may be.
+export const isFull = (error: unknown) => error instanceof ServiceError && error.code === "5054B280";
 export const close = (session: string) => tell<object>(`/${session}/delete`, {});
 
 const of = (session: string) => `debugger/${encodeURIComponent(session)}`;

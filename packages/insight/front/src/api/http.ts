@@ -4,10 +4,11 @@ export type Value = number | "NaN" | "Infinity" | "-Infinity";
 export type Query = Record<string, string | number | string[]>;
 
 export class ServiceError extends Error {
-  // isGone: what was asked about is not there, or no longer.
+  // isGone: what was asked about is not there, or no longer; code: MindInsight's, of its interface.
   constructor(
     text: string,
     readonly isGone = false,
+    readonly code = "",
   ) {
     super(text);
   }
@@ -24,7 +25,7 @@ export function address(path: string, query: Query = {}): URL {
 
 async function answered<T>(answer: Response): Promise<T> {
   const body = await answer.json().catch(() => ({ error: answer.statusText }));
-  if (!answer.ok) throw new ServiceError(body.error ?? body.error_msg ?? answer.statusText, answer.status === 404 || body.error_code === "5054B282");
+  if (!answer.ok) throw new ServiceError(body.error ?? body.error_msg ?? answer.statusText, answer.status === 404 || body.error_code === "5054B282", body.error_code);
   return body as T;
 }
 

@@ -17,6 +17,7 @@ export interface RunRow {
   archived: boolean;
   has_lineage: boolean;
   tags: Record<string, number>;
+  dumps: string[]; // in its folder, as the debugger opens them
   broken: number;
 }
 

@@ -1,6 +1,7 @@
 // Places of nodes and ways of edges, computed by ELK in a worker.
 import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
 import worker from "elkjs/lib/elk-worker.min.js?url";
+import { bundled, type Bundle } from "./bundles";
 import { labelOf } from "./difference";
 import { typeText, type GraphEdge, type GraphNode, type View } from "../api/graphs";
 
@@ -13,9 +14,13 @@ export interface Box {
 }
 
 export interface Way {
-  edge: GraphEdge;
+  edges: GraphEdge[]; // one, or those of a bundle that pass here
+  ends: number[]; // of nodes: what is shown when one of them is chosen
+  bundle: number; // edges of the bundle, where it is one line between two scopes; else 0
+  arrives: boolean; // whether it ends at a node
   d: string; // a path of SVG
-  label: string;
+  label: string; // drawn, if there is room
+  tip: string;
   x: number; // of the label's middle
   y: number;
 }
@@ -90,6 +95,41 @@ function depthOf(view: View): number {
   return Math.max(1, ...depth.values());
 }
 
+// A line from end to end; an end is a node, or where a bundle passes the edge of an open scope.
+type LineEnd = number | { scope: number; port: string };
+interface Line extends Pick<Way, "edges" | "ends" | "bundle" | "label" | "tip"> {
+  from: LineEnd;
+  to: LineEnd;
+}
+
+const nameOf = (end: LineEnd) => (typeof end === "number" ? String(end) : end.port);
+
+function linesOf(view: View, tensors: (n: number) => string): Line[] {
+  const told = (edges: GraphEdge[]) => {
+    const count = edges.reduce((sum, edge) => sum + edge.count, 0);
+    return edges[0]!.control ? "" : count > 1 ? tensors(count) : typeText(edges[0]!);
+  };
+  const { bundles, single } = bundled(view);
+  const lines: Line[] = single.map((edge) => ({ from: edge.from, to: edge.to, edges: [edge], ends: [edge.from, edge.to], bundle: 0, label: told([edge]), tip: told([edge]) }));
+  const endsOf = (edges: GraphEdge[]) => [...new Set(edges.flatMap((edge) => [edge.from, edge.to]))];
+  // What leads from single nodes to the bundle, or from it to them.
+  const branches = (edges: GraphEdge[], side: "from" | "to", port: LineEnd) => {
+    for (const id of new Set(edges.map((edge) => edge[side]))) {
+      const its = edges.filter((edge) => edge[side] === id);
+      lines.push({ from: side === "from" ? id : port, to: side === "from" ? port : id, edges: its, ends: endsOf(its), bundle: 0, label: "", tip: told(its) });
+    }
+  };
+  bundles.forEach(({ from, to, edges }: Bundle, i) => {
+    const isOpen = (scope: number, side: "from" | "to") => edges.some((edge) => edge[side] !== scope);
+    const left: LineEnd = isOpen(from, "from") ? { scope: from, port: `b${i}from` } : from;
+    const right: LineEnd = isOpen(to, "to") ? { scope: to, port: `b${i}to` } : to;
+    if (typeof left !== "number") branches(edges, "from", left);
+    lines.push({ from: left, to: right, edges, ends: [from, to, ...endsOf(edges)], bundle: edges.length, label: told(edges), tip: told(edges) });
+    if (typeof right !== "number") branches(edges, "to", right);
+  });
+  return lines;
+}
+
 export async function arrange(view: View, tensors: (n: number) => string): Promise<Drawing> {
   const depth = depthOf(view);
   if (depth * LAYER > LONG && depth * 2 > view.nodes.length) {
@@ -107,8 +147,9 @@ export async function arrange(view: View, tensors: (n: number) => string): Promi
 async function arranged(view: View, tensors: (n: number) => string, broken: (n: number) => Record<string, string>): Promise<Drawing> {
   const children = new Map<number, GraphNode[]>();
   for (const node of view.nodes) children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
+  const lines = linesOf(view, tensors);
   const degrees = new Map<number, number>();
-  for (const end of view.edges.flatMap((edge) => [edge.from, edge.to])) degrees.set(end, (degrees.get(end) ?? 0) + 1);
+  for (const end of lines.flatMap((line) => [line.from, line.to])) if (typeof end === "number") degrees.set(end, (degrees.get(end) ?? 0) + 1);
   const fan = Math.max(0, ...degrees.values());
   const grids = new Map<string, Grid>();
   const inside = (parent: number): ElkNode[] => {
@@ -125,10 +166,12 @@ async function arranged(view: View, tensors: (n: number) => string, broken: (n: 
     return { ...(count >= MANY ? broken(count) : {}), ...(fan > FAN ? { "elk.layered.mergeEdges": "true" } : {}) };
   };
   const isLabelled = view.edges.length <= MOST_LABELS && fan <= FAN;
-  const textOf = (edge: GraphEdge) => (edge.control ? "" : edge.count > 1 ? tensors(edge.count) : typeText(edge));
+  const ports = new Map<number, { id: string }[]>(); // where bundles pass the edges of scopes
+  for (const end of lines.flatMap((line) => [line.from, line.to]))
+    if (typeof end !== "number") ports.set(end.scope, [...(ports.get(end.scope) ?? []).filter((port) => port.id !== end.port), { id: end.port }]);
   const made = (node: GraphNode): ElkNode =>
     node.open
-      ? { id: String(node.id), children: inside(node.id), layoutOptions: { ...options(node.id), "elk.padding": "[top=34,left=14,bottom=14,right=14]", "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${sized(node).width},50)` } }
+      ? { id: String(node.id), children: inside(node.id), ports: ports.get(node.id) ?? [], layoutOptions: { ...options(node.id), "elk.padding": "[top=34,left=14,bottom=14,right=14]", "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${sized(node).width},50)` } }
       : { id: String(node.id), ...sized(node) };
   const asked: ElkNode = {
     id: "graph",
@@ -146,11 +189,11 @@ async function arranged(view: View, tensors: (n: number) => string, broken: (n: 
       ...options(0),
     },
     children: inside(0),
-    edges: view.edges.map((edge, i) => ({
+    edges: lines.map(({ from, to, label }, i) => ({
       id: `e${i}`,
-      sources: [String(edge.from)],
-      targets: [String(edge.to)],
-      labels: isLabelled && textOf(edge) ? [{ text: brief(textOf(edge)), width: brief(textOf(edge)).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
+      sources: [nameOf(from)],
+      targets: [nameOf(to)],
+      labels: isLabelled && label ? [{ text: brief(label), width: brief(label).length * 5.4 + 4, height: 12, layoutOptions: { "elk.edgeLabels.inline": "true" } }] : [],
     })),
   };
   const found: ElkNode = await elk.layout(asked);
@@ -169,15 +212,16 @@ async function arranged(view: View, tensors: (n: number) => string, broken: (n: 
   };
   walk(found);
   const ways = (found.edges ?? []).map((one) => {
-    const edge = view.edges[Number(one.id.slice(1))]!;
+    const { from, to, label: text, ...line } = lines[Number(one.id.slice(1))]!;
     const section = one.sections?.[0];
     const points = section ? [section.startPoint, ...(section.bendPoints ?? []), section.endPoint] : [];
     const label = one.labels?.[0];
     const middle = points[points.length >> 1] ?? { x: 0, y: 0 };
     return {
-      edge,
+      ...line,
+      arrives: typeof to === "number",
       d: points.map((p, i) => `${i ? "L" : "M"}${p.x.toFixed(1)} ${p.y.toFixed(1)}`).join(""),
-      label: textOf(edge),
+      label: text,
       x: label ? label.x! + label.width! / 2 : middle.x,
       y: label ? label.y! + label.height! / 2 : middle.y,
     };

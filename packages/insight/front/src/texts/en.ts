@@ -48,6 +48,12 @@ export const en = {
   close: "Close",
   nextPage: "Next page",
   previousPage: "Previous page",
+  back: "Back",
+  next: "Next",
+  skip: "Skip",
+  done: "Done",
+  columnWidth: (name: string) => (name ? `Width of the column ${name}` : "Width of the column"),
+  columnHint: "Drag, or use the arrow keys, to change the width of the column; a double click, or Delete, gives it back to the browser.",
 };
 
 export type Texts = typeof en;

@@ -50,4 +50,10 @@ export const zh: Texts = {
   close: "关闭",
   nextPage: "下一页",
   previousPage: "上一页",
+  back: "上一步",
+  next: "下一步",
+  skip: "跳过",
+  done: "完成",
+  columnWidth: (name: string) => (name ? `“${name}”列的宽度` : "列宽"),
+  columnHint: "拖动或用方向键调整列宽；双击或按 Delete 键恢复自动宽度。",
 };

@@ -33,11 +33,11 @@ def which(
     except OSError as error:
         raise WrongOption(f"FILE: {file} cannot be read: {error.strerror}", context) from error
     listed = []
-    for name, _ in find(base, artifacts.FILE):
+    for one in find(base, artifacts.FILE):
         try:
-            listed.append((f"./{name}", artifacts.read(os.path.join(base, name))))
+            listed.append((f"./{one.name}", artifacts.read(os.path.join(base, one.name))))
         except OSError as error:
-            typer.echo(f"./{name} cannot be read: {error.strerror}", err=True)
+            typer.echo(f"./{one.name} cannot be read: {error.strerror}", err=True)
     found = Makers(listed).of(digest)
     if as_json:
         typer.echo(json.dumps({"file": file, "sha256": digest, **found}, indent=2))

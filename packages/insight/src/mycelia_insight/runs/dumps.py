@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 
-from mycelia_insight.runs.discovery import event_file
+from mycelia_insight.runs.discovery import RANK, RECORDED, event_file
 
-_RANK = re.compile(r"rank_(\d+)")
 _MOST_ENTRIES = 20_000  # that are looked at, as MindInsight has it
 _DEEPEST = 8
 
@@ -25,18 +23,24 @@ def find_dumps(base: str) -> list[tuple[str, list[int]]]:
         except OSError:
             continue
         looked += len(folders) + 1
-        ranks = [n for n in folders if _RANK.fullmatch(n) and _is_dumped(os.path.join(base, below, n))]
+        ranks = [n for n in folders if RANK.fullmatch(n) and _is_dumped(os.path.join(base, below, n))]
         if ranks:
-            numbers = sorted(int(_RANK.fullmatch(name)[1]) for name in ranks)
-            # Names that are no text are shown, and refused when they are opened.
-            found.append((f"./{os.fsencode(below).decode('utf-8', 'backslashreplace')}", numbers))
+            numbers = sorted(int(RANK.fullmatch(name)[1]) for name in ranks)
+            found.append((dump_name(below), numbers))
         if depth < _DEEPEST:
             stack += [(os.path.join(below, name), depth + 1) for name in folders if name not in ranks]
     return sorted(found)
 
 
+def dump_name(below: str) -> str:
+    """How a dump is called, by its path below the base folder. Names that are no text are shown, and refused
+    when they are opened.
+    """
+    return f"./{os.fsencode(below).decode('utf-8', 'backslashreplace')}"
+
+
 def _is_dumped(rank: str) -> bool:
-    return any(os.path.isdir(os.path.join(rank, name)) for name in (".dump_metadata", "execution_order"))
+    return any(os.path.isdir(os.path.join(rank, name)) for name in RECORDED)
 
 
 def dumps_of(folder: str) -> list[str]:
@@ -54,7 +58,7 @@ def _has_ranks(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
             ranks = [
-                one.path for one in entries if _RANK.fullmatch(one.name) and one.is_dir(follow_symlinks=False)
+                one.path for one in entries if RANK.fullmatch(one.name) and one.is_dir(follow_symlinks=False)
             ]
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Graphs of a run: those in its event files, and files `.pb` and `.ir` in its folder, decoded on demand."""
+"""Graphs of a run: in its event files, and in files of graphs and models in its folder, decoded on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -19,7 +19,8 @@ from mycelia_insight.records.graph_difference import GraphDifference
 from mycelia_insight.records.graph_files import ir_message, of_mindspore, of_tensorboard
 from mycelia_insight.records.graph_nodes import NodeGraph
 from mycelia_insight.records.lineage import dataset_graph
-from mycelia_insight.runs.discovery import event_file
+from mycelia_insight.records.model_files import of_mindir, of_onnx
+from mycelia_insight.runs.discovery import GRAPHS, event_file
 from mycelia_insight.runs.kinds import Dialect, Kind
 from mycelia_insight.runs.run import Run
 
@@ -40,6 +41,7 @@ class GraphSource:
 
 
 Decoded = TypeVar("Decoded")
+Reader = Callable[[bytes], ScopeGraph]
 
 
 class _Decodings(ABC, Generic[Decoded]):
@@ -74,24 +76,24 @@ class _Decodings(ABC, Generic[Decoded]):
             return self._kept[key]
 
     @abstractmethod
-    def decode(self, data: bytes, dialect: Dialect, forward: bool) -> Decoded:
+    def decode(self, data: bytes, read: Reader, forward: bool) -> Decoded:
         """A graph out of its message.  Errors: ValueError."""
 
 
 class Graphs(_Decodings[ScopeGraph]):
     """Graphs as scopes that fold."""
 
-    def decode(self, data: bytes, dialect: Dialect, forward: bool) -> ScopeGraph:
-        found = of_tensorboard(data) if dialect == Dialect.TENSORBOARD else of_mindspore(data)
+    def decode(self, data: bytes, read: Reader, forward: bool) -> ScopeGraph:
+        found = read(data)
         return forward_graph(found) if forward else found
 
 
 class NodeGraphs(_Decodings[NodeGraph]):
     """Graphs as MindInsight has them; forward: what it calls optimized."""
 
-    def decode(self, data: bytes, dialect: Dialect, forward: bool) -> NodeGraph:
-        if dialect == Dialect.TENSORBOARD:
-            scopes = of_tensorboard(data)
+    def decode(self, data: bytes, read: Reader, forward: bool) -> NodeGraph:
+        if read is not of_mindspore:
+            scopes = read(data)
             return NodeGraph(*graph_node_files.of_scopes(forward_graph(scopes) if forward else scopes))
         return NodeGraph(*graph_node_files.of_mindspore(data), optimized=forward)
 
@@ -153,7 +155,7 @@ def _files(folder: str) -> list[GraphSource]:
         if below and any(event_file(entry.name) for entry in listed):
             continue
         for entry in listed:
-            if not entry.name.endswith((".pb", ".ir")) or len(found) >= _MOST_FILES:
+            if not entry.name.endswith(GRAPHS) or len(found) >= _MOST_FILES:
                 continue
             try:
                 if entry.is_file(follow_symlinks=False):
@@ -185,15 +187,16 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _message(run: Run, source: GraphSource) -> tuple[bytes, Dialect]:
-    """The message of a graph, and whose it is.  Errors: ValueError; OSError."""
+def _message(run: Run, source: GraphSource) -> tuple[bytes, Reader]:
+    """The message of a graph, and what reads it.  Errors: ValueError; OSError."""
     if source.size > _LARGEST:
         raise ValueError(f"{source.id} has {source.size} bytes, at most {_LARGEST} are read")
     if source.step is not None:
         entry = (run.entries(Kind.GRAPH) or [])[int(source.id.removeprefix("event-"))]
-        return run.read(entry), Dialect(run.dialect(entry))
+        is_other = Dialect(run.dialect(entry)) == Dialect.TENSORBOARD
+        return run.read(entry), of_tensorboard if is_other else of_mindspore
     with open(os.path.join(run.folder, source.id), "rb") as file:
         data = file.read(_LARGEST)
     if source.id.endswith(".ir"):
         data = ir_message(data.decode("utf-8", "backslashreplace"))
-    return data, Dialect.MINDSPORE
+    return data, {".onnx": of_onnx, ".mindir": of_mindir}.get(os.path.splitext(source.id)[1], of_mindspore)

@@ -44,7 +44,7 @@ class Library:
         self.sessions = Sessions()
         self.alerts = Alerts(workspace, self.base)
         self._runs: dict[str, Run] = {}
-        self._files: dict[str, list[discovery.EventFile]] = {}
+        self._found: dict[str, discovery.Found] = {}
         self._lock, self._looking = threading.Lock(), threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -84,27 +84,31 @@ class Library:
             self._look()
 
     def _look(self) -> None:
-        found = dict(discovery.find(self.base))
+        found = {one.name: one for one in discovery.find(self.base)}
         with self._lock:
             for run in [run for run in self._runs.values() if run.name not in found]:
-                self._files.pop(run.name)
+                self._found.pop(run.name)
                 self._runs.pop(run.id)
-            self._files.update(found)
+            self._found.update(found)
             known = {run.name for run in self._runs.values()}
+            changed = [run for run in self._runs.values() if run.note(found[run.name])]
         for name in found.keys() - known:
             try:
                 run = Run(os.path.join(self.base, name) if name else self.base, name, self._workspace)
             except OSError as error:
                 self._note(name, error)
                 continue
+            run.note(found[name])
             with self._lock:
                 self._runs[run.id] = run
+        for run in changed:
+            self._tell(run)
 
     def read(self) -> bool:
         """Read on in all files that have changed; whether there is more to read at once."""
         more = False
         with self._lock:
-            pairs = [(run, self._files[run.name]) for run in self._runs.values()]
+            pairs = [(run, self._found[run.name].files) for run in self._runs.values()]
         for run, files in pairs:
             if self._stop.is_set():
                 return False
@@ -116,9 +120,12 @@ class Library:
             except (OSError, RuntimeError) as error:
                 self._note(run.name, error)
                 continue
-            for listener in list(self._listeners):
-                listener(run.id)
+            self._tell(run)
         return more
+
+    def _tell(self, run: Run) -> None:
+        for listener in list(self._listeners):
+            listener(run.id)
 
     def _note(self, name: str, error: Exception) -> None:
         if self._troubles.get(name, (0, ""))[1] != str(error):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mycelia_insight._native import DamagedIndex, Index
-from mycelia_insight.runs.discovery import EventFile
+from mycelia_insight.runs.discovery import EventFile, Found
 from mycelia_insight.runs.kinds import Dialect, Kind
 
 _AT_ONCE = 32 << 20  # bytes of a file that are read before others have their turn
@@ -82,11 +82,20 @@ class Run:
         self._unkept = 0
         self._state: tuple | None = None  # of the files when all that was in them had been read
         self._seen: dict[str, _FileState] = {}  # of the files that are there, in their order
+        self.dumps: tuple[str, ...] = ()  # paths below the base folder, by name
+        self.has_graph_files = False
+        self._made = 0.0  # without event files, when it was written to
 
     @property
     def id(self) -> str:
         """`./` and the path below the base folder; bytes that are no UTF-8 are written as `\\xNN`."""
         return "./" + os.fsencode(self.name).decode("utf-8", "backslashreplace")
+
+    def note(self, found: Found) -> bool:
+        """Take what lies in its folder beside event files; whether that is new."""
+        was = self.dumps, self.has_graph_files, self._made
+        self.dumps, self.has_graph_files, self._made = found.dumps, found.has_graphs, found.written
+        return was != (self.dumps, self.has_graph_files, self._made)
 
     def refresh(self, files: Sequence[EventFile]) -> bool:
         """Read what has come to the run's files; whether more is to be read at once."""
@@ -135,7 +144,7 @@ class Run:
     @property
     def written(self) -> float:
         """When a file of it was written to last, in seconds since 1970; 0 before anything is known."""
-        return max((state.written for state in self._seen.values()), default=0) / 1e9
+        return max((state.written / 1e9 for state in self._seen.values()), default=self._made)
 
     def tags(self) -> list[Tag]:
         return [Tag(Kind(kind), *rest) for kind, *rest in self._guarded(self._index.summaries)]

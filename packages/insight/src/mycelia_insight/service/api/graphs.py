@@ -28,7 +28,8 @@ def add(table: Table, library: Library, graphs: Graphs) -> None:
 
     @table.get("/runs/{run:path}/graphs", RUN)
     def graph_list(_request: Request, run: str) -> dict:
-        """Graphs of a run: those in its event files (with a step), files `.pb` and `.ir`; whether `measures`
+        """Graphs of a run: those in its event files (with a step), files `.pb`, `.ir`, `.onnx` and
+        `.mindir`; whether `measures`
         has times of nodes, and something about values that are not finite.
         """
         wanted = run_of(library, run)

@@ -10,6 +10,8 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from mycelia_insight.runs.discovery import GRAPHS
+from mycelia_insight.runs.dumps import dump_name
 from mycelia_insight.runs.embeddings import CONFIG, has_projector
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
@@ -30,6 +32,7 @@ def add(table: Table, library: Library) -> None:
 
         `status`: running, finished, failed, stalled, or unknown, where a file of TensorBoard's has no end and
         nothing was written for a while. `best`: of a metric, with its step where the metric is a scalar.
+        `dumps`: those in the run's folder, as the debugger opens them.
         """
         rows = [_row(library, *one) for one in chosen(library, query)]
         return {
@@ -43,8 +46,8 @@ def add(table: Table, library: Library) -> None:
     def tags(_request: Request, run: str) -> dict:
         """Tags of a run by their kinds, and broken records of its files.
 
-        The configuration of TensorBoard's projector, a file, stands under `projector`, scalars of the machine
-        (`system/...`) under `system`.
+        The configuration of TensorBoard's projector, a file, stands under `projector`, files of graphs as one
+        tag under `graph`, scalars of the machine (`system/...`) under `system`.
         """
         found = run_of(library, run)
         kinds: dict[str, list[dict]] = {}
@@ -55,9 +58,9 @@ def add(table: Table, library: Library) -> None:
                 **({"last_value": number(tag.last_value)} if tag.kind == Kind.SCALAR else {}),
             })  # fmt: skip
         if has_projector(found):
-            kinds["projector"] = [
-                {"tag": CONFIG, "count": 1, "first_step": 0, "last_step": 0, "first_time": 0, "last_time": 0}
-            ]
+            kinds["projector"] = [_file_row(CONFIG)]
+        if found.has_graph_files:
+            kinds.setdefault("graph", []).append(_file_row(", ".join(f"*{one}" for one in GRAPHS)))
         broken = [
             {"file": path, "records": count, "first": [{"offset": at, "what": what} for at, what in first]}
             for path, count, first in found.broken()
@@ -68,6 +71,11 @@ def add(table: Table, library: Library) -> None:
     async def stream(request: Request) -> Response:
         """Runs that have changed, as server-sent events: `data: {"runs": [...]}`."""
         return StreamingResponse(_changes(library, request), media_type="text/event-stream")
+
+
+def _file_row(name: str) -> dict:
+    """Of what lies in files beside the event files."""
+    return {"tag": name, "count": 1, "first_step": 0, "last_step": 0, "first_time": 0, "last_time": 0}
 
 
 async def _changes(library: Library, request: Request) -> AsyncIterator[bytes]:
@@ -105,11 +113,13 @@ def _row(library: Library, run: Run, tags: list[Tag], lineage: Lineage, note: No
         counts[kind_of(tag)] = counts.get(kind_of(tag), 0) + 1
     if has_projector(run):
         counts["projector"] = 1
+    if run.has_graph_files:
+        counts["graph"] = counts.get("graph", 0) + 1
     loss, best = library.highlights.loss(tags, lineage), library.highlights.best(run, tags, lineage)
     return {
         "run": name_of(run.id),
         "created": min((tag.first_time for tag in tags), default=0),
-        "updated": max((tag.last_time for tag in tags), default=0),
+        "updated": max((tag.last_time for tag in tags), default=run.written),
         "step": max((tag.last_step for tag in tags if tag.kind == Kind.SCALAR), default=None),
         "status": status_of(run, tags, lineage, time.time()),
         "loss": None if loss is None else number(loss),
@@ -119,5 +129,6 @@ def _row(library: Library, run: Run, tags: list[Tag], lineage: Lineage, note: No
         "remark": note.remark, "tag": note.tag, "labels": note.labels, "archived": note.archived,
         "has_lineage": lineage.is_whole or bool(lineage.user),
         "tags": counts,
+        "dumps": list(map(dump_name, run.dumps)),
         "broken": sum(count for _, count, _ in run.broken()),
     }  # fmt: skip

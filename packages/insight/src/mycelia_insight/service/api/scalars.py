@@ -11,11 +11,12 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from mycelia_insight.runs.curves import Drawing, curve
+from mycelia_insight.runs.curves import Curve, Drawing, curve
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
 from mycelia_insight.runs.run import Run, Tag
 from mycelia_insight.runs.smoothing import SMOOTHERS
+from mycelia_insight.service.api import arrow
 from mycelia_insight.service.api.common import QUERY, RUN, chosen, kind_of, name_of, numbers, run_of
 from mycelia_insight.service.endpoints import Parameter, RequestError, Table
 
@@ -40,26 +41,27 @@ def add(table: Table, library: Library) -> None:
     @table.get(
         "/runs/{run:path}/scalars", RUN, Parameter("tag", str, "tags of scalars", many=True), *_DRAWING
     )
-    def scalars(_request: Request, run: str, tag: list[str], **drawn: Any) -> dict:
+    def scalars(request: Request, run: str, tag: list[str], **drawn: Any) -> dict | Response:
         """Points of scalars.
 
         Of each column of the drawing the first, the last, the least, the greatest and all points that are not
-        finite are given. Values that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+        finite are given. Values that are not finite are the texts "NaN", "Infinity" and "-Infinity". With
+        `Accept: application/vnd.apache.arrow.stream` the answer is a table of Apache Arrow.
         """
         drawing = _drawing(**drawn)
         found = run_of(library, run)
         known = _scalars(found)
-        series = []
+        series: list[tuple[Run, Tag, Curve]] = []
         for name in tag:
             if name not in known:
                 raise RequestError(404, f"run {run!r} has no scalar {name!r}")
             if drawing.x and drawing.x not in known:
                 raise RequestError(404, f"'x': run {run!r} has no scalar {drawing.x!r}")
-            one = _series(found, known[name], drawing)
+            one = curve(found, known[name], drawing)
             if one is None:
                 raise RequestError(404, f"run {run!r} has no scalar {name!r} any more")
-            series.append(one)
-        return {"run": run, "axis": drawing.axis, "series": series}
+            series.append((found, known[name], one))
+        return _answer(request, series, drawing, {"run": run})
 
     @table.get(
         "/scalars",
@@ -67,17 +69,17 @@ def add(table: Table, library: Library) -> None:
         Parameter("tag", str, "a tag of scalars"),
         *_DRAWING,
     )
-    def scalars_of_runs(_request: Request, run: list[str], tag: str, **drawn: Any) -> dict:
+    def scalars_of_runs(request: Request, run: list[str], tag: str, **drawn: Any) -> dict | Response:
         """Points of one scalar of many runs, of those that have it; drawn as those of one run."""
         drawing = _drawing(**drawn)
-        series = []
+        series: list[tuple[Run, Tag, Curve]] = []
         for name in run:
             found = run_of(library, name)
             known = _scalars(found)
             if tag in known and (not drawing.x or drawing.x in known):
-                one = _series(found, known[tag], drawing)
-                series += [one] if one else []
-        return {"tag": tag, "axis": drawing.axis, "series": series}
+                one = curve(found, known[tag], drawing)
+                series += [(found, known[tag], one)] if one else []
+        return _answer(request, series, drawing, {"tag": tag})
 
     @table.get(
         "/scalars.csv",
@@ -128,10 +130,16 @@ def _scalars(run: Run) -> dict[str, Tag]:
     return {tag.name: tag for tag in run.tags() if tag.kind == Kind.SCALAR}
 
 
-def _series(run: Run, tag: Tag, drawing: Drawing) -> dict | None:
-    found = curve(run, tag, drawing)
-    if found is None:
-        return None
+def _answer(
+    request: Request, series: list[tuple[Run, Tag, Curve]], drawing: Drawing, told: dict
+) -> dict | Response:
+    if arrow.is_wanted(request):
+        named = [(name_of(run.id), tag.name, one) for run, tag, one in series]
+        return arrow.answer(named, bool(drawing.smoothing))
+    return {**told, "axis": drawing.axis, "series": [_series(*one, drawing) for one in series]}
+
+
+def _series(run: Run, tag: Tag, found: Curve, drawing: Drawing) -> dict:
     points = found.points
     return {
         "run": name_of(run.id), "tag": tag.name, "count": tag.count, "first_time": tag.first_time,

@@ -24,13 +24,14 @@ from mycelia_insight.service.compatible.common import Refused
 from mycelia_insight.service.debugging import Debugging
 from mycelia_insight.service.settings import Settings
 
-_TOPICS = (jobs, lineages, graphs, landscapes)
+_TOPICS = (lineages, graphs, landscapes)
 _BOUNDED = (scalars, images, histograms, tensors)  # settings bound what they answer
 
 
 def routes(library: Library, settings: Settings, debugging: Debugging) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
     known = [route for topic in _TOPICS for route in topic.routes(library)]
+    known += jobs.routes(library, debugging)
     known += [route for topic in _BOUNDED for route in topic.routes(library, settings)]
     known += debugger.routes(debugging)
 

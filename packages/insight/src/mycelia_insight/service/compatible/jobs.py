@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from mycelia_insight.runs.dumps import dump_name
 from mycelia_insight.runs.graphs import graph_name, sources
 from mycelia_insight.runs.kinds import Kind
 from mycelia_insight.runs.library import Library
@@ -24,6 +25,7 @@ from mycelia_insight.service.compatible.common import (
     run_of,
     whole,
 )
+from mycelia_insight.service.debugging import Debugging
 
 _PLUGINS = {
     Kind.GRAPH: "graph", Kind.HISTOGRAM: "histogram", Kind.IMAGE: "image", Kind.SCALAR: "scalar",
@@ -33,7 +35,7 @@ _KNOWN = ("graph", "optimized_graph", *list(_PLUGINS.values())[1:])
 _MOST_RUNS = 999
 
 
-def routes(library: Library) -> Sequence[BaseRoute]:
+def routes(library: Library, debugging: Debugging) -> Sequence[BaseRoute]:
     """Routes below `/v1/mindinsight`."""
 
     def train_jobs(request: Request) -> dict:
@@ -60,7 +62,7 @@ def routes(library: Library) -> Sequence[BaseRoute]:
         return await answer(lambda: _cached(library, request))
 
     def ui_config(_request: Request) -> dict:
-        return {"enable_debugger": False}
+        return {"enable_debugger": debugging.online is not None}
 
     return [
         route("/ui-config", ui_config),
@@ -104,10 +106,11 @@ def _job(run: Run) -> dict:
     return {
         "train_id": run.id,
         "relative_path": run.id,
-        "create_time": text(min((tag.first_time for tag in tags), default=0)),
-        "update_time": text(max((tag.last_time for tag in tags), default=0)),
+        "create_time": text(min((tag.first_time for tag in tags), default=run.written)),
+        "update_time": text(max((tag.last_time for tag in tags), default=run.written)),
         "cache_status": "CACHED",
-        "dump_dir": None,
+        # As MindInsight has it, but for the folder itself, which it does not look at.
+        "dump_dir": dump_name(run.dumps[-1]) if run.dumps else None,
         "profiler_dir": None,
         "profiler_type": "",
         "graph_files": sum(source.step is None for source in sources(run)),
