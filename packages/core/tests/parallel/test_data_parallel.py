@@ -301,7 +301,7 @@ def test_unequal_shares_are_refused_on_all_ranks(together):
             RuntimeError,
             "device_num is 4, but 2 processes",
         ),
-        ({"pipeline_stages": 2}, NotImplementedError, "not cut into stages"),
+        ({"pipeline_stages": 2}, RuntimeError, "parallel_mode is 'stand_alone'"),
     ],
 )
 def test_settings_that_cannot_be_followed_are_refused(settings, kind, message):

@@ -1,5 +1,8 @@
 # Written by tools/gen_stubs.py.
-from . import metrics as metrics, optim as optim, probability as probability, utils as utils, wrap as wrap
+from . import (
+    metrics as metrics, optim as optim, pipeline as pipeline, probability as probability, utils as utils,
+    wrap as wrap,
+)
 from collections.abc import Iterator as Iterator
 from mycelia.faces.mint.nn.basic import EmbeddingExt as EmbeddingExt, PReLUExt as PReLUExt
 from mycelia.faces.mint.nn.norm import LayerNormExt as LayerNormExt
@@ -123,6 +126,7 @@ from mycelia.nn.padding import (
     ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ConstantPad3d as ConstantPad3d,
     Pad as Pad, _Padding as __Padding,
 )
+from mycelia.nn.pipeline.cells import PipelineCell as PipelineCell
 from mycelia.nn.pooling import (
     AvgPool1d as AvgPool1d, AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d,
     FractionalMaxPool2d as FractionalMaxPool2d, FractionalMaxPool3d as FractionalMaxPool3d,
@@ -151,7 +155,6 @@ from mycelia.nn.wrap.cell_wrapper import (
 )
 from mycelia.nn.wrap.distributed import (
     DistributedGradReducer as DistributedGradReducer, GetNextSingleOp as GetNextSingleOp, Jvp as Jvp,
-    PipelineCell as PipelineCell, PipelineGradReducer as PipelineGradReducer,
     VirtualDatasetCellTriple as VirtualDatasetCellTriple, Vjp as Vjp,
 )
 from mycelia.nn.wrap.loss_scale import (
@@ -159,6 +162,7 @@ from mycelia.nn.wrap.loss_scale import (
     FixedLossScaleUpdateCell as FixedLossScaleUpdateCell,
     TrainOneStepWithLossScaleCell as TrainOneStepWithLossScaleCell,
 )
+from mycelia.nn.wrap.pipeline_reducer import PipelineGradReducer as PipelineGradReducer
 from typing import Any as Any
 
 __all__ = [

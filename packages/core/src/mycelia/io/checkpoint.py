@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import errors, ignored, log
-from mycelia.engine.communication import world
+from mycelia.engine.communication import stages, world
 from mycelia.io import ckpt, provenance, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.into_net import load_param_into_net
@@ -50,8 +50,9 @@ def save_checkpoint(
     writes them on another thread. `append_dict` adds numbers, texts (only ckpt), tensors and the states of
     Generators. `choice_func` gets each name and says whether it is saved. `integrated_save`: parts of states
     that an optimizer divides among processes are joined, so that all of them must save; else each writes its
-    own. Further keywords have no effect, as a warning says. The file is replaced as a whole: after an error
-    (disk full, for instance) the old one is still there.
+    own. Parameters that only other stages of a pipeline have are not written. Further keywords have no
+    effect, as a warning says. The file is replaced as a whole: after an error (disk full, for instance) the
+    old one is still there.
     Errors: TypeError, ValueError for wrong arguments; OSError of the file system, IsADirectoryError for a
     directory.
     """
@@ -110,7 +111,7 @@ def _entries(
     save_obj, append_dict, choice_func, joins: bool
 ) -> tuple[dict[str, Raw | str], Callable[[str], object]]:
     """What is written by name, and what is to be told the path of the file; `joins`: parts are joined."""
-    entries = _parameters(save_obj)
+    entries = {n: v for n, v in _parameters(save_obj).items() if not getattr(v, "elsewhere", False)}
     if choice_func is not None:
         entries = {name: value for name, value in entries.items() if choice_func(name)}
     tell = provenance.writing("checkpoint", filter(_is_tensor, entries.values()))
@@ -125,7 +126,7 @@ def _raw(value: Any, joins: bool) -> Raw:
     share = getattr(value, "share", None)
     if share is None or not joins:
         return found
-    parts = world.group("save_checkpoint", world.WORLDS[0]).all_gather(found.array)
+    parts = world.group("save_checkpoint", stages.data_group("save_checkpoint")).all_gather(found.array)
     return Raw(found.dtype, share.shape, share.join(parts))
 
 

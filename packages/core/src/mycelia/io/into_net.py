@@ -19,6 +19,7 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
     """Gives the parameters of a Cell the values of the same names: (names of the net,
     of the dict) that found no partner.
 
+    Parameters that only other stages of a pipeline have stay without values.
     A Parameter that is a part of a state, which an optimizer divides among processes, takes its part of a
     whole value.
     Unless `strict_load`: a float (or a signed, or an unsigned integer) width that differs is converted,
@@ -49,14 +50,17 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
         partner |= _partners_without_prefix([name for name in targets if name not in partner], parameter_dict)
 
     values, problems = {}, []
+    elsewhere = {name for name, target in targets.items() if target.elsewhere}
     for name, source in partner.items():
+        if name in elsewhere:
+            continue
         value, problem = _fitted(targets[name], parameter_dict[source], strict_load)
         values[name] = value
         if problem:
             problems.append(f"{name}: {problem}")
     # What the dict holds under a name that had its prefix taken off counts as not loaded: so MindSpore
     # reports it.
-    param_not_load = [name for name in targets if name not in partner]
+    param_not_load = [name for name in targets if name not in partner and name not in elsewhere]
     ckpt_not_load = [name for name in parameter_dict if name not in targets]
     if problems:
         raise RuntimeError(_mismatch(problems, param_not_load, ckpt_not_load))

@@ -72,7 +72,9 @@ _FAMILIES = {
     "similarity": "SSIM MSSSIM ImageGradients",
     "class_losses": "MultiClassDiceLoss SampledSoftmaxLoss MultilabelMarginLoss",
     "second_order": "DenseThor Conv2dThor EmbeddingThor EmbeddingLookupThor thor",
-    "wrap.distributed": """DistributedGradReducer PipelineGradReducer PipelineCell VirtualDatasetCellTriple
+    "pipeline.cells": "PipelineCell",
+    "wrap.pipeline_reducer": "PipelineGradReducer",
+    "wrap.distributed": """DistributedGradReducer VirtualDatasetCellTriple
         Jvp Vjp GetNextSingleOp AdaSumByGradWrapCell AdaSumByDeltaWeightWrapCell OptTFTWrapper""",
     "utils": "no_init_parameters",
     "optim.adam": "Adam AdaMax AdamWeightDecay Lamb LazyAdam AdamOffload",

@@ -23,9 +23,6 @@ class MixedPrecisionType(Enum):
     AUTO = 4
 
 
-_ONE_STAGE = "networks are not cut into stages"
-
-
 def _kept(name: str, kind: type, default=None, low: int | None = None, missing: str = ""):
     """A property that keeps a value of one type; without a default it is absent until it is set. `missing`
     tells what does not happen for another value than 0."""
@@ -53,6 +50,9 @@ def _kept(name: str, kind: type, default=None, low: int | None = None, missing: 
     return property(get, put)
 
 
+_stage = _kept("pipeline_stage", int, low=0)
+
+
 class CellMarks:
     """Part of `Cell`."""
 
@@ -60,8 +60,9 @@ class CellMarks:
     bprop_debug = _kept("bprop_debug", bool, bool)
     cell_init_args = _kept("cell_init_args", str)
     enable_backward_hook = _kept("enable_backward_hook", bool)
-    pipeline_stage = _kept("pipeline_stage", int, low=0, missing=_ONE_STAGE)
-    pipeline_segment = _kept("pipeline_segment", int, low=0, missing=_ONE_STAGE)
+    pipeline_segment = _kept(
+        "pipeline_segment", int, low=0, missing="a process has one part of a network: its stage"
+    )
     parameter_layout_dict = _kept("parameter_layout_dict", dict, dict)
     parallel_parameter_name_list = _kept("parallel_parameter_name_list", list, tuple)
     parallel_parameter_merge_net_dict = _kept("parallel_parameter_merge_net_dict", dict, dict)
@@ -70,6 +71,19 @@ class CellMarks:
     compile_cache = _kept("compile_cache", set, set)
     phase_cache = _kept("phase_cache", dict, dict)
     create_time = _kept("create_time", int, time.time_ns)
+
+    @property
+    def pipeline_stage(self) -> int:
+        """Which stage of a pipeline computes this cell and those below it that have no other
+        (`nn.PipelineCell`). Errors: AttributeError unless it was set; TypeError, ValueError for no number
+        from 0 on.
+        """
+        return _stage.__get__(self)
+
+    @pipeline_stage.setter
+    def pipeline_stage(self, value: int) -> None:
+        _stage.__set__(self, value)
+        self._changed()
 
     @property
     def compile_phase(self) -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from mycelia.engine import _C
 from mycelia.engine.base import errors
+from mycelia.engine.capture.trace import of_this_thread
 from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
@@ -34,6 +36,19 @@ def parameters(shape, dtype, trained: bool, **initializers) -> tuple[Parameter, 
         Parameter(initializer(init, shape, dtype), name=name, requires_grad=trained)
         for name, init in initializers.items()
     )
+
+
+def release(parameter: Parameter) -> None:
+    """Gives up the memory of a Parameter; within a capture, when that has ended."""
+
+    def drop() -> None:
+        parameter._assign(_C.make_traced(None, parameter.dtype, parameter.shape))
+
+    trace = of_this_thread()
+    if trace is None:
+        drop()
+    else:
+        trace.root.afterwards.append(drop)
 
 
 class Convolution(Cell):

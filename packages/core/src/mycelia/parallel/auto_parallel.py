@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelia.engine.base import errors, ignored, parallel_settings
-from mycelia.engine.communication import mode
+from mycelia.engine.communication import mode, world
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
 
@@ -31,7 +31,7 @@ class AutoParallel(Cell):
         self.options: dict = {}
 
     def construct(self, *args, **kwargs):
-        if self.get_pipeline_stages() > 1:
+        if self.get_pipeline_stages() > 1 and not _has_joined():
             raise errors.error(
                 errors.MyceliaRuntimeError, "AutoParallel",
                 f"{self.get_pipeline_stages()} stages need as many processes, and this one runs alone",
@@ -149,11 +149,34 @@ class AutoParallel(Cell):
         self._note("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
 
     def pipeline(self, stages=1, output_broadcast=False, interleave=False, scheduler="1f1b"):
-        """Layers are divided."""
-        self._note(
-            "pipeline",
-            stages=stages,
-            output_broadcast=output_broadcast,
-            interleave=interleave,
-            scheduler=scheduler,
-        )
+        """The processes that train together compute `stages` stages of the network (`nn.PipelineCell`), in
+        the order `scheduler`: "1f1b" or "gpipe"; all get the result, whatever `output_broadcast` says.
+
+        Errors: TypeError, ValueError; NotImplementedError for other schedulers of MindSpore when the network
+        is called.
+        """
+        owner = "AutoParallel.pipeline"
+        for name, value, kind in (
+            ("stages", stages, int), ("output_broadcast", output_broadcast, bool),
+            ("interleave", interleave, bool), ("scheduler", scheduler, str),
+        ):  # fmt: skip
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                raise errors.type_error(owner, f"{name} must be {kind.__name__}, but got {value!r}")
+        if stages < 1:
+            raise errors.value_error(owner, f"stages must be at least 1, but got {stages}")
+        config = {"pipeline_interleave": interleave, "pipeline_scheduler": scheduler}
+        given = {"stages": stages, "output_broadcast": output_broadcast, **config}
+        if _has_joined():
+            self.options["pipeline"] = given
+            parallel_settings.set_auto_parallel_context(
+                parallel_mode="semi_auto_parallel", pipeline_stages=stages, pipeline_config=config,
+                pipeline_result_broadcast=output_broadcast,
+            )  # fmt: skip
+            return
+        self._note("pipeline", **given)
+
+
+def _has_joined() -> bool:
+    """Whether other processes train together with this one."""
+    place = world.place()
+    return place is not None and place[1] > 1

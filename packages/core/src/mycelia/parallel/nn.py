@@ -1,11 +1,11 @@
-"""Cells of parallel training: batches in pieces, and pipelines of stages."""
+"""Cells of parallel training by MindSpore's newer names: batches in pieces, and pipelines of stages."""
 
 from __future__ import annotations
 
-from mycelia.engine import ops
 from mycelia.engine.base import errors
 from mycelia.nn.cell import Cell
-from mycelia.nn.wrap.distributed import PipelineGradReducer  # noqa: F401
+from mycelia.nn.pipeline.cells import PipelineCell
+from mycelia.nn.wrap.pipeline_reducer import PipelineGradReducer  # noqa: F401
 
 
 def _checked(owner: str, network, count, name: str) -> None:
@@ -48,8 +48,10 @@ class GradAccumulation(Cell):
 
 
 class MicroBatchInterleaved(Cell):
-    """Runs `network` on `interleave_num` pieces of the batch, whose results are averaged: a device would
-    send one piece's results while it computes the next.
+    """Runs `network` on `interleave_num` pieces of the batch and adds the results: a device would send one
+    piece's results while it computes the next.
+
+    Shapes: batches [N, ...], where `interleave_num` divides N -> what `network` gives.
     """
 
     def __init__(self, network, interleave_num=2):
@@ -63,16 +65,8 @@ class MicroBatchInterleaved(Cell):
         total = self.network(*_piece("MicroBatchInterleaved", args, 0, n))
         for i in range(1, n):
             total = total + self.network(*_piece("MicroBatchInterleaved", args, i, n))
-        return ops.div(total, n)
+        return total
 
 
-class Pipeline(GradAccumulation):
-    """`network` divided into stages: on one device one stage, which takes `micro_size` pieces of the
-    batch."""
-
-    def __init__(self, network, micro_size, stage_config=None, segment_config=None):
-        super().__init__(network, micro_size)
-        for name, value in (("stage_config", stage_config), ("segment_config", segment_config)):
-            if value is not None and not isinstance(value, dict):
-                raise errors.type_error("Pipeline", f"{name} must be a dict, but got {type(value).__name__}")
-        self.stage_config, self.segment_config = stage_config, segment_config
+class Pipeline(PipelineCell):
+    """`nn.PipelineCell` by its newer name."""

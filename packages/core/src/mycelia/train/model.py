@@ -6,7 +6,7 @@ import itertools
 import os
 
 from mycelia.engine.base import config, errors, ignored, plugins
-from mycelia.engine.communication import mode
+from mycelia.engine.communication import mode, stages
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.metrics import Loss, Metric, get_metrics
@@ -184,7 +184,7 @@ class Model:
         initial_epoch,
     ):
         self._check_epochs(epoch, initial_epoch)
-        together = mode.degree("Model.train") > 1
+        together = mode.degree("Model.train") > 1 or stages.current("Model.train") is not None
         if self._train_network is None:
             raise errors.value_error("Model.train", "the model has a loss_fn but no optimizer")
         if valid_dataset is not None and not self._metric_fns:

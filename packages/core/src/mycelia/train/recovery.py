@@ -62,7 +62,10 @@ class States:
         self.finish()
         path = self._path(_State(done, self.size), self.rank)
         shares = {p.name: list(p.share.shape) for p in network.get_parameters() if p.share is not None}
-        told = {**facts, "done": done, "random": _random_places(), "shares": shares}
+        elsewhere = [p.name for p in network.get_parameters() if p.elsewhere]
+        told = {
+            **facts, "done": done, "random": _random_places(), "shares": shares, "elsewhere": elsewhere
+        }  # fmt: skip
         text = json.dumps(told, default=float)  # numbers of NumPy
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,6 +153,8 @@ class States:
         try:
             values = load_checkpoint(str(path), crc_check=True)
             facts = json.loads(values.pop(_FACTS))
+            if facts.get("elsewhere") and state.size != self.size:
+                return None, f"{path}: it is of one stage of a pipeline of {state.size} processes"
             parts = {p.name for p in network.get_parameters() if p.share and p.share.size == state.size}
             whole = {name: shape for name, shape in facts["shares"].items() if name not in parts}
             if whole:  # all processes have a part of what is needed
@@ -164,6 +169,7 @@ class States:
 
     def _apply(self, network: Cell, facts: dict, values: dict) -> None:
         missing, unknown = load_param_into_net(network, values, strict_load=True)
+        missing = sorted(set(missing) - set(facts.get("elsewhere", ())))  # what other stages have
         if missing or unknown:
             raise errors.runtime_error(
                 _OWNER, f"the state in {self.folder} is of another network: without values are {missing}, "

@@ -293,13 +293,15 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
         None if frozen and _is_frozen(w) else g for g, w in zip(found[first_weight:], parameters)
     ]
     of_weights = [
-        whole[i] if i in whole and g is not None else of_type(g, w)
+        whole[i] if i in whole and g is not None
+        else None if g is None and getattr(w, "elsewhere", False)
+        else of_type(g, w)
         for i, (g, w) in enumerate(zip(found_of_weights, parameters))
     ]
     if eager:  # hooks see zeros too
         for i, (gradient, weight) in enumerate(zip(found_of_weights, parameters)):
             hooks = hooks_of(weight) if gradient is None else None
-            if hooks:
+            if hooks and of_weights[i] is not None:
                 of_weights[i] = of_type(hooked(hooks, of_weights[i]), weight)
     value = rebuild_result(outputs)
     for tell in told:

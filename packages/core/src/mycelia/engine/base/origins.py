@@ -61,8 +61,9 @@ def origin(depth: int = 1) -> Origin | None:
     inside = True  # the script has not begun yet
     while frame is not None:
         code = frame.f_code
-        if code.co_name == "construct":
-            _add_cell(frame, cells)
+        cell = _cell_of(frame)
+        if cell is not None and not (cells and cells[-1] is cell):
+            cells.append(cell)
         if inside and len(stack) < _LONGEST_STACK and _is_the_users(frame):
             stack.append((code.co_filename, frame.f_lineno, code.co_qualname))
             inside = code.co_name != "<module>" or frame.f_globals.get("__name__") != "__main__"
@@ -74,20 +75,32 @@ def origin(depth: int = 1) -> Origin | None:
 
 def calling_cells(frame: FrameType | None) -> list[Any]:
     """The Cells whose `construct` runs, the innermost first, from `frame` up."""
-    cells: list[Any] = []
+    return [cell for cell, _ in cell_calls(frame)]
+
+
+def cell_calls(frame: FrameType | None) -> list[tuple[Any, FrameType]]:
+    """The Cells whose `construct` runs, the innermost first, from `frame` up, each with the frame in which
+    its call begins.
+    """
+    found: list[tuple[Any, FrameType]] = []
     while frame is not None:
-        if frame.f_code.co_name == "construct":
-            _add_cell(frame, cells)
+        cell = _cell_of(frame)
+        if cell is not None and found and found[-1][0] is cell:
+            found[-1] = cell, frame  # a part of the same call
+        elif cell is not None:
+            found.append((cell, frame))
         frame = frame.f_back
-    return cells
+    return found
 
 
-def _add_cell(frame: FrameType, cells: list[Any]) -> None:
+def _cell_of(frame: FrameType) -> Any:
+    """The Cell whose `construct` a frame runs, or None."""
     code = frame.f_code
+    if code.co_name != "construct":
+        return None
     first = code.co_varnames[0] if code.co_argcount else ""
     cell = frame.f_locals.get(first)
-    if hasattr(cell, "_cells") and first == _self_name(type(cell)) and not (cells and cells[-1] is cell):
-        cells.append(cell)
+    return cell if hasattr(cell, "_cells") and first == _self_name(type(cell)) else None
 
 
 def _self_name(kind: type) -> str:

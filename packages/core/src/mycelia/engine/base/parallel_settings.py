@@ -41,6 +41,9 @@ def _row(default, types, check=(None, "")) -> Row:
     return default, types, *check
 
 
+#: Orders in which stages of a pipeline take micro-batches.
+SCHEDULERS = ("1f1b", "gpipe")
+_OTHER_SCHEDULERS = ("seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v")
 _FUSION = {"mode": "auto", "config": None}
 _SEARCH = _among("recursive_programming", "dynamic_programming", "sharding_propagation")
 _AUTO: dict[str, Row] = {
@@ -56,7 +59,8 @@ _AUTO: dict[str, Row] = {
     "enable_alltoall": _row(False, bool), "all_reduce_fusion_config": _row([], list),
     "pipeline_stages": _row(1, int, _from(1)), "pipeline_result_broadcast": _row(False, bool),
     "pipeline_config": _row({}, dict), "pipeline_segments": _row(1, int, _from(1)),
-    "pipeline_interleave": _row(False, bool), "pipeline_scheduler": _row("1f1b", str),
+    "pipeline_interleave": _row(False, bool),
+    "pipeline_scheduler": _row("1f1b", str, _among(*SCHEDULERS, *_OTHER_SCHEDULERS)),
     "auto_pipeline": _row(False, bool), "grad_accumulation_step": _row(1, int, _from(1)),
     "parallel_optimizer_config": _row({}, dict),
     "comm_fusion": _row(
@@ -82,9 +86,7 @@ _MISSING = {
                      "strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config",
                      "group_ckpt_save_file"), "there are no strategies: nothing is cut into parts"),
     "optimizer_weight_shard_aggregated_save": "integrated_save of checkpoints says whether parts are joined",
-    **dict.fromkeys(("pipeline_stages", "pipeline_result_broadcast", "pipeline_config", "pipeline_segments",
-                     "pipeline_interleave", "pipeline_scheduler", "auto_pipeline"),
-                    "networks are not cut into stages"),
+    "auto_pipeline": "stages are those that cells are given: cell.pipeline_stage",
     "grad_accumulation_step": "nn.wrap.GradAccumulationCell accumulates gradients",
     "init_param_in_compile": "Parameters have their values before anything is compiled",
     **dict.fromkeys(("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"),
@@ -200,7 +202,7 @@ def set_auto_parallel_context(**kwargs) -> None:
         )
     _check_fusion(kwargs)
     _check_parallel_optimizer(kwargs)
-    _auto.set(kwargs)
+    _auto.set({**kwargs, **_pipeline(kwargs)})
     for what in ("allgather", "reducescatter"):
         asked = kwargs.get("comm_fusion", {}).get(what, _FUSION)
         if asked != _FUSION:
@@ -226,6 +228,18 @@ def _check_parallel_optimizer(given: dict[str, Any]) -> None:
             raise errors.value_error(owner, f"{where} must be a number of KB from 0 on, but got {value}")
         if name == known[2] and value not in levels:
             raise errors.one_of(value, levels, subject=owner, what=where)
+
+
+def _pipeline(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings that `pipeline_config` stands for. Errors: ValueError for another key."""
+    config = given.get("pipeline_config")
+    if not isinstance(config, dict):
+        return {}
+    known = ("pipeline_interleave", "pipeline_scheduler")
+    for name in config:
+        if name not in known:
+            raise errors.one_of(name, known, subject="set_auto_parallel_context", what="pipeline_config")
+    return config
 
 
 def _check_fusion(given: dict[str, Any]) -> None:

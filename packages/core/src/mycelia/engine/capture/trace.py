@@ -114,6 +114,7 @@ class Trace:
         self.largest: int | None = None  # root only: bytes of a result that is computed at once; None: any
         self.guards: list[Any] = []  # root only: the `try` and `with` statements around the code that runs
         self.is_for_file = False  # root only: what runs the graph may lack ops that only the compiler needs
+        self.afterwards: list[Callable[[], None]] = []  # root only: what is due when it is closed
         self.ended = False  # this path surely raises: its results do not count
         self.forward_passes: list[Any] = []  # calls of Cells here that wait for their gradient
 
@@ -393,6 +394,9 @@ class Trace:
                     tensor._node = None
         self.lifted.clear()
         self.constants.clear()
+        due, self.afterwards = self.afterwards, []
+        for action in due:
+            action()
 
 
 # Held during a capture, which lends Parameters to the graph: one at a time.
@@ -406,6 +410,11 @@ traces: list[Trace] = []
 def active() -> Trace | None:
     """The innermost trace, or None outside of a capture."""
     return traces[-1] if traces else None
+
+
+def of_this_thread() -> Trace | None:
+    """The innermost trace, if it is this thread that captures."""
+    return active() if _C.mode() & _TRACING else None
 
 
 def is_traced(value: Any) -> bool:

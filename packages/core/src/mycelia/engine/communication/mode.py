@@ -16,7 +16,8 @@ _TOGETHER = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 
 def degree(subject: str) -> int:
-    """How many processes train one network together, each on its share of the data; 1: this one trains alone.
+    """How many processes train the same Parameters together, each on its share of the data; 1: this one
+    trains them alone. Where networks are cut into stages these are the processes of a stage (`stages.py`).
 
     Errors: RuntimeError if settings ask for processes that have not joined, NotImplementedError for those
     that would cut the network into parts.
@@ -34,10 +35,9 @@ def degree(subject: str) -> int:
             subject, f"device_num is {asked}, but {joined} processes have joined",
             hint="set_auto_parallel_context takes their number where device_num is left away",
         )  # fmt: skip
-    if parallel_settings.get_auto_parallel_context("pipeline_stages") > 1:
-        raise errors.error(
-            errors.NotSupportedError, subject, "networks are not cut into stages: pipeline_stages must be 1"
-        )
+    count = parallel_settings.get_auto_parallel_context("pipeline_stages")
+    if count > 1:
+        return _width(subject, mode, joined, count)
     if mode in _TOGETHER:
         return joined
     if mode != ParallelMode.STAND_ALONE:
@@ -46,6 +46,35 @@ def degree(subject: str) -> int:
             hint="parallel_mode='data_parallel' gives each process a share of the data",
         )  # fmt: skip
     return 1
+
+
+def _width(subject: str, mode: str, joined: int, count: int) -> int:
+    """How many of `joined` processes have each of `count` stages.
+
+    Errors: RuntimeError if they are not equally many, NotImplementedError for what stages cannot follow.
+    """
+    get = parallel_settings.get_auto_parallel_context
+    if joined % count:
+        raise errors.runtime_error(
+            subject, f"pipeline_stages {count} does not divide the {joined} processes that have joined"
+        )
+    if mode == ParallelMode.STAND_ALONE:
+        raise errors.runtime_error(
+            subject, f"pipeline_stages={count} cuts a network that several processes train, but "
+            "parallel_mode is 'stand_alone'",
+            hint="set_auto_parallel_context(parallel_mode='semi_auto_parallel')",
+        )  # fmt: skip
+    missing = ""
+    if get("pipeline_segments") > 1:
+        missing = f"pipeline_segments={get('pipeline_segments')} would give each process several parts"
+    elif get("pipeline_scheduler") not in parallel_settings.SCHEDULERS:
+        missing = f"pipeline_scheduler={get('pipeline_scheduler')!r} is not there"
+    if missing:
+        raise errors.error(
+            errors.NotSupportedError, subject, f"pipeline_stages={count}: {missing}",
+            hint=f"pipeline_scheduler may be one of {list(parallel_settings.SCHEDULERS)}",
+        )  # fmt: skip
+    return joined // count
 
 
 def least_shared_bytes(subject: str) -> int | None:
@@ -59,8 +88,7 @@ def least_shared_bytes(subject: str) -> int | None:
         return None
     config = get("parallel_optimizer_config")
     asked = get("optimizer_weight_shard_size")
-    here = world.current()
-    joined = 1 if here is None else here.communicator.size
+    joined = degree(subject)
     missing = ""
     if config.get("optimizer_level", "level1") != "level1":
         missing = f"optimizer_level={config['optimizer_level']!r} would divide gradients and weights, too"

@@ -81,6 +81,8 @@ class Parameter(Tensor):
     Errors: TypeError for another `default_input`, ValueError for a bool or a name that is no text.
     """
 
+    stages: tuple[int, ...] = ()  # of a pipeline that use it, once a network was cut into stages
+    elsewhere = False  # whether only other stages do: it has no value here
     share: Share | None = None  # of which it is a part, if it is one: a state of an optimizer that is divided
     # What MindSpore's parallel modes and caches of embeddings ask for.
     layerwise_parallel = sliced = unique = cache_enable = parallel_optimizer_comm_recompute = False

@@ -243,7 +243,7 @@ class LARS(Optimizer):
         rates = self.opt.get_lr()
         scaled = []
         for i, (p, g, use) in enumerate(zip(self.opt.parameters, gradients, self.lars_flag)):
-            if use:
+            if use and g is not None:  # None: another stage of a pipeline has it
                 rate = rates[i] if self.opt.is_group_lr else rates
                 g = _optim._lars_update(
                     p,

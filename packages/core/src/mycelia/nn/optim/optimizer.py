@@ -16,6 +16,7 @@ from mycelia.nn.learning_rate_schedule import LearningRateSchedule
 from mycelia.nn.optim import sharing
 from mycelia.nn.optim.handles import Handles
 from mycelia.nn.optim.states import OwnsStates
+from mycelia.nn.parameters import release
 
 
 class _TableRate(LearningRateSchedule):
@@ -301,7 +302,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         if not self.exec_weight_decay:
             return gradients
         return tuple(
-            g if isinstance(d, float) and d == 0 else g + p * d
+            g if g is None or (isinstance(d, float) and d == 0) else g + p * d
             for g, p, d in zip(gradients, self._own(), self.get_weight_decay())
         )
 
@@ -314,7 +315,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         from mycelia.engine.ops.reductions.reduce import mean
 
         return tuple(
-            g - mean(g, tuple(range(1, g.ndim)), True) if c and _is_centered(g) else g
+            g - mean(g, tuple(range(1, g.ndim)), True) if c and g is not None and _is_centered(g) else g
             for g, c in zip(gradients, self._centralize)
         )
 
@@ -322,7 +323,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         """Gradients divided by the loss scale."""
         if self.loss_scale == 1.0:
             return gradients
-        return tuple(g * (1.0 / self.loss_scale) for g in gradients)
+        return tuple(None if g is None else g * (1.0 / self.loss_scale) for g in gradients)
 
     def flatten_gradients(self, gradients):
         """The gradients themselves: parameters are not stored flat."""
@@ -342,6 +343,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         """What happens once a step before the parameters are updated."""
 
     def construct(self, gradients):
+        gradients = self._own_gradients(gradients)
         if self.shares is not None:
             gradients = sharing.parts(self.shares, gradients)
         gradients = self.prepare(gradients)
@@ -352,18 +354,38 @@ class Optimizer(OwnsStates, Handles, Cell):
             rates = (rates,) * len(gradients)
         if self.shares is None:
             for i, (parameter, gradient, rate) in enumerate(zip(self.parameters, gradients, rates)):
-                self.update(i, parameter, gradient, rate)
+                if gradient is not None:
+                    self.update(i, parameter, gradient, rate)
         else:
+            held = [i for i, gradient in enumerate(gradients) if gradient is not None]
             sharing.update(
-                self.shares, self.parameters, lambda i, own: self.update(i, own, gradients[i], rates[i])
-            )
+                tuple(self.shares[i] for i in held), [self.parameters[i] for i in held],
+                lambda place, own: self.update(held[place], own, gradients[held[place]], rates[held[place]]),
+            )  # fmt: skip
         return True if self._one_result else (True,) * len(gradients)
 
     def _own(self) -> Iterable:
         """What this process updates: Parameters, or its parts of them, one after the other."""
         if self.shares is None:
             return self.parameters
-        return (p if s is None else sharing.part(s, p) for s, p in zip(self.shares, self.parameters))
+        return (
+            p if s is None or p.elsewhere else sharing.part(s, p)
+            for s, p in zip(self.shares, self.parameters)
+        )  # fmt: skip
+
+    def _own_gradients(self, gradients) -> tuple:
+        """The gradients, None for those of Parameters that only other stages of a pipeline have, whose states
+        are given up, too.
+        """
+        gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
+        if not any(p.elsewhere for p in self.parameters):
+            return gradients
+        for states in self.__dict__.get("_states", ()):
+            for parameter, state in zip(self.parameters, states):
+                if parameter.elsewhere and not state.elsewhere:
+                    state.elsewhere = True
+                    release(state)
+        return tuple(None if p.elsewhere else g for p, g in zip(self.parameters, gradients))
 
     def update(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor) -> None:
         """Update one parameter in place."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from mycelia import ops
-from mycelia.engine.communication import mode, world
+from mycelia.engine.communication import mode, stages, world
 from mycelia.engine.communication.share import Share
 from mycelia.engine.ops.communication.collectives import gather_all
 from mycelia.engine.ops.control_flow.state import assign
@@ -22,7 +22,8 @@ def planned(parameters: Sequence[Parameter], least_bytes: int) -> Shares:
     """A part for each Parameter of at least `least_bytes`; None for one that all keep whole: a smaller one,
     one whose `parallel_optimizer` is False, and one that is not the same everywhere (`layerwise_parallel`).
     """
-    rank, size = world.place() or (0, 1)
+    communicator = world.group("enable_parallel_optimizer", stages.data_group("enable_parallel_optimizer"))
+    rank, size = communicator.rank, communicator.size
     return tuple(
         Share(rank, size, tuple(p.shape))
         if p.parallel_optimizer and not p.layerwise_parallel and p.size >= size
@@ -47,10 +48,10 @@ def divided(share: Share | None, parameter: Parameter) -> Parameter:
     return Parameter(part(share, parameter), parameter.name, parameter.requires_grad)
 
 
-def parts(shares: Shares, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The own parts; what has no share, and what is a part already, as it is."""
+def parts(shares: Shares, tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    """The own parts; what has no share, what is a part already, and what another stage has, as it is."""
     return tuple(
-        x if share is None or tuple(x.shape) == (share.length,) else part(share, x)
+        x if share is None or x is None or tuple(x.shape) == (share.length,) else part(share, x)
         for share, x in zip(shares, tensors)
     )
 
@@ -81,7 +82,8 @@ def update(
             own.append(part(shares[i], parameters[i]))  # type: ignore[arg-type]
             change(i, own[-1])
         size = shares[places[0]].size  # type: ignore[union-attr]
-        rows = gather_all(ops.cat(own) if len(own) > 1 else own[0], size=size, group=world.WORLDS[0])
+        group = stages.data_group("enable_parallel_optimizer")
+        rows = gather_all(ops.cat(own) if len(own) > 1 else own[0], size=size, group=group)
         rows, begin = rows.reshape(size, -1), 0
         for i in places:
             share = shares[i]

@@ -8,11 +8,13 @@ from mycelia.engine import _C
 from mycelia.engine.autodiff.transforms import value_and_grad, watching
 from mycelia.engine.base import errors
 from mycelia.engine.base.parallel_settings import get_auto_parallel_context
-from mycelia.engine.communication import mode
+from mycelia.engine.communication import mode, stages
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
+from mycelia.nn.pipeline.cells import PipelineCell
 from mycelia.nn.wrap.distributed import DistributedGradReducer
+from mycelia.nn.wrap.pipeline_reducer import PipelineGradReducer
 from mycelia.ops.composite import GradOperation
 
 
@@ -149,7 +151,8 @@ class TrainOneStepCell(Cell):
 
     def __init__(self, network: Cell, optimizer, sens: float | None = None, return_grad: bool = False):
         super().__init__(auto_prefix=False)
-        together = mode.degree(type(self).__name__) > 1
+        self.in_stages = stages.current(type(self).__name__) is not None
+        together = self.in_stages or mode.degree(type(self).__name__) > 1
         if not isinstance(network, Cell):
             raise errors.type_error(
                 "TrainOneStepCell", f"network must be a Cell, but got {type(network).__name__}"
@@ -170,16 +173,26 @@ class TrainOneStepCell(Cell):
         self.sens = 1.0 if sens is None else sens
         self.return_grad = bool(return_grad)
         self.reducer_flag = together
-        self.grad_reducer = DistributedGradReducer(self.weights) if together else Identity()
+        reducer = PipelineGradReducer if self.in_stages else DistributedGradReducer
+        self.grad_reducer = reducer(self.weights) if together else Identity()
         self.parallel_mode = get_auto_parallel_context("parallel_mode")
         self.__dict__["_forward_backward"] = value_and_grad(
             self._scaled_loss, None, self.weights, has_aux=True
         )
 
     def _scaled_loss(self, *inputs):
-        loss = self.network(*inputs)
+        if not self.sense_flag:
+            loss = self.network(*inputs)
+            return (loss[0] if isinstance(loss, (tuple, list)) else loss), loss
+        loss = self._loss(self.sens, *inputs)
         first = loss[0] if isinstance(loss, (tuple, list)) else loss
-        return (first * self.sens if self.sense_flag else first), loss
+        return first * self.sens, loss
+
+    def _loss(self, scale, *inputs):
+        """What the network returns; its gradient will be that of the loss times `scale`."""
+        if self.in_stages and isinstance(self.network, PipelineCell):
+            return self.network.scaled(scale, *inputs)
+        return self.network(*inputs)
 
     @property
     def _scatters(self) -> bool:
@@ -200,7 +213,8 @@ class TrainOneStepCell(Cell):
         sums = self._sums(whole)
         if sums is None:
             (_, loss), grads = self._forward_backward(*inputs)
-            grads = grads if prepare is None else tuple(prepare(g) for g in grads)
+            if prepare is not None:  # None: another stage of a pipeline has it
+                grads = tuple(None if g is None else prepare(g) for g in grads)
             return loss, self._reduced(grads, whole)
         prepared = {}
 
@@ -230,7 +244,7 @@ class TrainOneStepCell(Cell):
         loss, grads = self._loss_and_gradients(inputs, None, self.return_grad)
         self.optimizer(grads)
         if self.return_grad:
-            return loss, {w.name: g for w, g in zip(self.weights, grads)}
+            return loss, {w.name: g for w, g in zip(self.weights, grads) if g is not None}
         return loss
 
 
@@ -277,7 +291,7 @@ class GradAccumulationCell(Cell):
 
 
 class MicroBatchInterleaved(Cell):
-    """`network` applied to `interleave_num` equal parts of a batch; returns the mean of the outputs.
+    """`network` applied to `interleave_num` equal parts of a batch; returns the sum of the outputs.
 
     On one device nothing overlaps: the result is what counts. Inputs: as `GradAccumulationCell`.
     """
@@ -298,7 +312,7 @@ class MicroBatchInterleaved(Cell):
         self.__dict__["_parts"] = GradAccumulationCell(network, interleave_num)
 
     def construct(self, *inputs):
-        return self._parts(*inputs) / self.interleave_num
+        return self._parts(*inputs)
 
 
 class ParameterUpdate(Cell):

@@ -1,4 +1,4 @@
-"""Cells that join a network with other processes: gradients are added over them; a pipeline has one stage."""
+"""Cells that join a network with other processes: gradients are added over them."""
 
 from __future__ import annotations
 
@@ -100,68 +100,6 @@ class DistributedGradReducer(Cell):
             part.append(i)
             open_parts[number, gradient.dtype] = part, before + size
         return parts
-
-
-class PipelineGradReducer(Cell):
-    """Gradients of a pipeline divided by `scale_sense`; with one stage there is nothing to gather."""
-
-    @ignored.arguments(opt_shard="optimizers keep whole Parameters")
-    def __init__(self, parameters, scale_sense=1.0, opt_shard=None):
-        del parameters  # nothing is communicated
-        super().__init__(auto_prefix=False)
-        self.scale_sense = scale_sense
-
-    def construct(self, grads):
-        if isinstance(self.scale_sense, (int, float)) and self.scale_sense == 1:
-            return grads
-        return tuple(g / self.scale_sense for g in grads)
-
-
-class PipelineCell(Cell):
-    """A network whose batch is cut into `micro_size` parts along the first axis; the sum of their outputs.
-
-    `stage_config`: cell name -> stage, `segment_config`: cell name -> segment; both are checked, and run in
-    the one stage there is.  Errors: TypeError, ValueError, KeyError for a cell that is not there.
-    """
-
-    @ignored.arguments(
-        stage_config="networks are not cut into stages",
-        segment_config="networks are not cut into stages",
-    )
-    def __init__(self, network, micro_size, stage_config=None, segment_config=None):
-        super().__init__(auto_prefix=False)
-        if not isinstance(network, Cell):
-            raise errors.type_error(
-                "PipelineCell", f"network must be a Cell, but got {type(network).__name__}"
-            )
-        if isinstance(micro_size, bool) or not isinstance(micro_size, int):
-            raise errors.type_error("PipelineCell", f"micro_size must be an int, but got {micro_size!r}")
-        if micro_size < 1:
-            raise errors.value_error("PipelineCell", f"micro_size must be positive, but got {micro_size}")
-        self.network, self.micro_size = network, micro_size
-        for config, mark in ((stage_config, "pipeline_stage"), (segment_config, "pipeline_segment")):
-            cells = dict(network.cells_and_names())
-            for name, number in (config or {}).items():
-                if name not in cells and name != "self":
-                    raise errors.error(
-                        errors.MyceliaKeyError, "PipelineCell", f"the network has no cell '{name}'"
-                    )
-                setattr(cells.get(name, network), mark, number)
-
-    def construct(self, *args, **kwargs):
-        if any(a.shape[0] % self.micro_size for a in args):
-            raise errors.value_error(
-                "PipelineCell", f"the batch cannot be cut into {self.micro_size} parts of one size"
-            )
-        total = None
-        for i in range(self.micro_size):
-            part = []
-            for a in args:
-                size = a.shape[0] // self.micro_size
-                part.append(a[i * size : (i + 1) * size])
-            output = self.network(*part, **kwargs)
-            total = output if total is None else total + output
-        return total
 
 
 class VirtualDatasetCellTriple(Cell):

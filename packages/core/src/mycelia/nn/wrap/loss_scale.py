@@ -139,8 +139,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def construct(self, *inputs):
         loss, grads = self._loss_and_gradients(inputs, lambda g: g / self.scale_sense.astype(g.dtype))
-        found = self.get_overflow_status(None, grads)
-        if self._scatters:  # each process has seen its parts only
+        found = self.get_overflow_status(None, tuple(g for g in grads if g is not None))
+        if self._scatters or self.in_stages:  # each process has seen its parts only
             found = all_reduce(found.astype(dtypes.int32), "max") > 0
         overflow = self.process_loss_scale(found)
         if not overflow:
@@ -150,7 +150,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     construct.captured_call = True  # its condition is a Tensor
 
     def _scaled_loss(self, *inputs):
-        loss = self.network(*inputs)
+        loss = self._loss(self.scale_sense, *inputs)
         first = loss[0] if isinstance(loss, (tuple, list)) else loss
         return first * self.scale_sense.astype(first.dtype), loss
 

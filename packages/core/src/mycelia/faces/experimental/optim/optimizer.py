@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from mycelia.engine.base import dtypes, errors, log
-from mycelia.engine.communication import mode
+from mycelia.engine.communication import mode, stages
 from mycelia.engine.ops.control_flow.state import assign_add
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
@@ -49,6 +49,11 @@ class Optimizer(OwnsStates, Cell):
             raise errors.error(
                 errors.NotSupportedError, type(self).__name__,
                 "enable_parallel_optimizer divides states of the optimizers of nn only",
+            )  # fmt: skip
+        if stages.current(type(self).__name__) is not None:
+            raise errors.error(
+                errors.NotSupportedError, type(self).__name__,
+                "stages of a pipeline are trained by the optimizers of nn only",
             )  # fmt: skip
         if params is None:
             raise errors.value_error("Optimizer", "params must not be None")
