@@ -291,26 +291,26 @@ def test_a_value_of_another_shape_is_none_to_compare_with(name, before):
 def test_a_memory_has_the_steps_before():
     memory = Memory(condition("dead_relu"), {"steps": 3})
     for step in (0, 1, 2, 3):
-        memory.add("a", step, np.array([step]))
-    assert [int(x[0]) for x in memory.earlier("a", 4)] == [3, 2]
-    assert [int(x[0]) for x in memory.earlier("a", 3)] == [2, 1]  # checked once more
-    memory.add("a", 7, np.array([7]))  # the steps between were those of other graphs
-    memory.add("a", 2, np.array([9]))  # checked once more: it is known already, or long gone
-    assert [int(x[0]) for x in memory.earlier("a", 9)] == [7, 3]
-    assert memory.earlier("b", 4) == []
+        memory.add(("a",), step, np.array([step]))
+    assert [int(x[0]) for x in memory.earlier(("a",), 4)] == [3, 2]
+    assert [int(x[0]) for x in memory.earlier(("a",), 3)] == [2, 1]  # checked once more
+    memory.add(("a",), 7, np.array([7]))  # the steps between were those of other graphs
+    memory.add(("a",), 2, np.array([9]))  # checked once more: it is known already, or long gone
+    assert [int(x[0]) for x in memory.earlier(("a",), 9)] == [7, 3]
+    assert memory.earlier(("b",), 4) == []
 
     def kept(before):  # what is there of the time before the memory began
         return (np.array([step]) for step in range(before - 1, -1, -1))
 
-    memory.add("b", 5, np.array([50]))
-    assert [int(x[0]) for x in memory.earlier("b", 6, kept)] == [50, 4]
-    assert [int(x[0]) for x in memory.earlier("b", 5, kept)] == [4, 3]
-    assert memory.forget("a") and not memory.forget("a") and memory.earlier("a", 9) == []
+    memory.add(("b",), 5, np.array([50]))
+    assert [int(x[0]) for x in memory.earlier(("b",), 6, kept)] == [50, 4]
+    assert [int(x[0]) for x in memory.earlier(("b",), 5, kept)] == [4, 3]
+    assert memory.forget(("a",)) and not memory.forget(("a",)) and memory.earlier(("a",), 9) == []
     memory.clear()
-    assert memory.earlier("b", 6) == []
+    assert memory.earlier(("b",), 6) == []
     loss = Memory(condition("loss_not_decreasing"), {"window": 2})
-    loss.add("a", 0, np.ones(2))
-    assert loss.earlier("a", 1) == []  # of what is no loss nothing is kept
+    loss.add(("a",), 0, np.ones(2))
+    assert loss.earlier(("a",), 1) == []  # of what is no loss nothing is kept
 
 
 def test_breakpoints_take_what_needs_nothing_else(tmp_path):

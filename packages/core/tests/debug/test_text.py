@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import re
@@ -129,6 +130,67 @@ def test_time_is_travelled(ask):
     assert "did you mean" in ask("step nxt", right=False)
     assert ask("rank") == "rank 0 of 0, iteration 0\n"
     assert "must be one of ['0']" in ask("rank 7", right=False)
+
+
+def test_a_weight_that_is_also_evaluated_is_that_of_the_graph_that_ran(tmp_path):
+    """Iterations 0 and 2 train, 1 and 3 evaluate, with the same names in two graphs."""
+    ms.set_seed(1)
+    net = Net()
+    loss = nn.WithLossCell(net, nn.MSELoss())
+    step = nn.TrainOneStepCell(loss, nn.SGD(net.trainable_params(), 0.1))
+    x, y = ms.Tensor(np.ones((5, 3), np.float32)), ms.Tensor(np.ones((5, 2), np.float32))
+    with ms.config.context(mode=ms.GRAPH_MODE), debug.dump({"path": str(tmp_path)}):
+        observing.set_iteration(0)
+        for _ in range(2):
+            step(x, y)
+            net(x)
+    ask = Session(tmp_path)
+    trains, evaluates = sorted({n.graph for n in ask.place.nodes})
+    ask("step 2")
+    assert ask.place.node("fc2.bias").graph == trains
+    assert "fc2.bias:0: 2 of 2 elements of iteration 2 differ from iteration 0" in ask("compare fc2.bias")
+    assert "0 of 2 elements of iteration 2 differ from iteration 1" in ask("compare fc2.bias 1")
+    ask("step 3")
+    assert ask.place.node("fc2.bias").graph == evaluates
+    assert "2 of 2 elements of iteration 3 differ from iteration 1" in ask("compare fc2.bias")
+    assert "2 of 2 elements" in ask(f"compare {evaluates}:fc2.bias")
+    assert "has nothing in iteration 3" in ask(f"show {trains}:fc2.bias", right=False)
+    assert ask(f"show {evaluates}:fc2.bias:0 [0]") == ask("show fc2.bias [0]")
+    assert "there is no node '77:fc2.bias'" in ask("show 77:fc2.bias", right=False)
+    ask("step 1")
+    assert "no iteration before this one that ran its graph" in ask("compare fc2.bias", right=False)
+    assert f"{trains}:fc2.weight, " in ask("show fc2", right=False)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_index_has_all_tensors(ask, dump, tmp_path, ending):
+    target = tmp_path / "below" / f"all.{ending}"
+    if ending == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet files need pyarrow")
+        ask(f"index {target}")
+        rows = parquet.read_table(target).to_pylist()
+    else:
+        ask(f"index {target}")
+        rows = list(csv.DictReader(target.open(encoding="utf-8")))
+    arrays = sorted(str(p.relative_to(dump)) for p in dump.rglob("*.npy") if "constants" not in p.parts)
+    assert sorted(row["file"] for row in rows) == arrays
+    assert [p.name for p in target.parent.iterdir()] == [target.name]
+    relu = [row for row in rows if row["op_type"] == "ReLU" and row["io"] == "output"]
+    assert [int(row["iteration"]) for row in relu] == list(range(STEPS))
+    for row in relu:
+        value = np.load(dump / row["file"])
+        assert row["op_name"].endswith("relu-ReLU/ReLU-op0") and row["shape"] == str(value.shape)
+        assert row["source"].startswith(f"{__file__}:") and row["dtype"] == "float32"
+        assert int(row["nan"]) == np.isnan(value).sum() and int(row["count"]) == value.size
+        finite = value[np.isfinite(value)]
+        most = finite.max() if finite.size else np.nan
+        assert float(row["max"]) == pytest.approx(most, rel=1e-6, nan_ok=True)
+
+
+def test_an_index_that_cannot_be_written_is_told(ask, tmp_path):
+    assert "must end in .parquet or .csv" in ask(f"index {tmp_path / 'a.txt'}", right=False)
+    (tmp_path / "file").write_text("")
+    assert "cannot be written" in ask(f"index {tmp_path / 'file' / 'a.csv'}", right=False)
 
 
 def test_nodes_are_listed_by_what_they_are(ask):

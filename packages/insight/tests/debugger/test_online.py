@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("grpc", reason="the debugger's connection is gRPC")
 
+from mycelia import debug
+
 sys.path.insert(0, str(Path(__file__).parent))
 from desk import SCRIPT, SESSION, Desk
 
@@ -225,3 +227,31 @@ def test_two_eager_networks_that_take_turns_are_two_graphs_as_in_a_dump(desk, tm
 
     dumped = {f"graph_{n.graph}/{n.name}" for n in DumpAnalyzer(str(tmp_path / "dump")).select_nodes("")}
     assert dumped == {n["name"] for g in (telling, fooling) for n in desk.nodes(graph_name=g)}
+
+
+@pytest.mark.parametrize("options", [(), ("--eager",)], ids=["graph", "eager"])
+def test_a_step_is_written_as_a_dump_while_it_waits_and_while_it_runs(desk, tmp_path, options):
+    training = desk.train("--steps", "100000", *options, MS_DIAGNOSTIC_DATA_PATH=str(tmp_path / "data"))
+    desk.until("waiting", 1 if options else 0)
+    desk.go(2)
+    step = desk.until("waiting", 3 if options else 2)["step"]
+    bias = next(n["name"] for n in desk.nodes(name="fc3.bias", node_category="weight"))
+    relu = next(n["name"] for n in desk.nodes(name="ReLU-op", node_category="activation"))
+    told = desk.ask("dump-step", {})
+    assert told == {"folder": str(tmp_path / "data" / "debugger_dump"), "step": step}
+    desk.ask("dump-step", {"rank_id": 7}, code="5054B081")
+    dump = debug.DumpAnalyzer(told["folder"])
+    assert dump.get_iterations() == [step - 1]
+    weight = next(t for t in dump.select_tensors("fc3.bias") if t.node.kind == "Parameter")
+    np.testing.assert_array_equal(weight.value(), desk.value(f"{bias}:0"))
+    (node,) = [n for n in dump.select_nodes("ReLU-op") if relu.endswith(n.name)]
+    (made,) = node.get_output_tensors()
+    np.testing.assert_array_equal(made.value()[0, 0], desk.value(f"{relu}:0"))
+    assert node.stack[0].file == str(SCRIPT) and node.get_input_tensors()[0].value() is not None
+    ((again, before),) = dump.rerun_operator(node, step - 1)
+    np.testing.assert_array_equal(again, before)
+    desk.go(-1)
+    desk.until("running")
+    later = desk.ask("dump-step", {})["step"]
+    assert later > step and training.poll() is None
+    assert debug.DumpAnalyzer(told["folder"]).get_iterations() == [step - 1, later - 1]

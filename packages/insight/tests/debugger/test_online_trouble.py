@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,27 @@ def test_a_training_that_is_killed_frees_its_place_and_what_it_sent_stays(desk):
     desk.ask(f"tensors?name={other}:0", code="5054B081")
     desk.train("--steps", "1")
     desk.until("waiting", 0)
+
+
+def test_a_training_that_is_killed_while_it_runs_is_seen_to_be_gone_at_once(desk):
+    """Long before it misses signs of life, which come every 200 s here."""
+    training = desk.train("--steps", "100000000")
+    desk.until("waiting", 0)
+    assert desk.ask("retrieve", {"mode": "all"})["metadata"]["training_lost"] is False
+    desk.go(-1)
+    desk.until("running")
+    desk.processes.remove(training)
+    training.kill()
+    training.communicate()
+    began = time.monotonic()
+    now = desk.until("pending")
+    assert time.monotonic() - began < 60  # of 3 x 600 s
+    assert now["training_lost"] is True and now["training_done"] is False
+    other = desk.train("--steps", "1")
+    assert desk.until("waiting", 0)["training_lost"] is False
+    desk.go(-1)
+    assert other.wait() == 0
+    assert desk.until("pending")["training_done"] is True
 
 
 def test_an_operator_that_raises_waits_before_its_error_goes_on(desk, tmp_path):

@@ -27,7 +27,7 @@ class Desk:
     """A service that takes trainings, and a browser that looks at them."""
 
     def __init__(self, folder: Path, driver):
-        self.command, self.driver = Command(folder), driver
+        self.folder, self.command, self.driver = folder, Command(folder), driver
         self.listens = str(free_port())
         self.training: subprocess.Popen | None = None
         base = folder / "runs"
@@ -38,6 +38,7 @@ class Desk:
     def train(self, *options: str) -> None:
         known = {
             "ENABLE_MS_DEBUGGER": "1", "MS_DEBUGGER_HOST": "127.0.0.1", "MS_DEBUGGER_PORT": self.listens,
+            "MS_DIAGNOSTIC_DATA_PATH": str(self.folder / "data"),
         }  # fmt: skip
         self.training = subprocess.Popen(
             [sys.executable, str(TESTS / "debugger" / "debugged.py"), *options],
@@ -138,6 +139,31 @@ def test_a_training_that_runs_is_paused(desk):
     assert 1 <= int(desk.state()[1]) < 90000
     until(driver, lambda: 1 <= len(by(driver, "step")) <= 5)  # those that the training keeps
     assert "step" not in query(driver)
+
+
+def test_a_training_that_is_killed_while_the_page_is_open_is_told_to_be_gone(desk):
+    driver = desk.driver
+    desk.train("--steps", "100000")
+    desk.open()
+    desk.until("waiting", 0)
+    press(driver, "run")
+    desk.until("waiting", 1)
+    press(driver, "dump-step")
+    until(driver, lambda: "Step 1 is in" in text(driver, "dump-written"))
+    written = Path(text(driver, "dump-written").partition(" is in ")[2])
+    assert written == desk.folder / "data" / "debugger_dump"
+    assert list(written.glob("rank_0/*/*/0/ReLU.*.output.0.*.npy"))
+    press(driver, "run-on")
+    desk.until("running")
+    desk.training.kill()
+    desk.training.communicate()
+    until(driver, lambda: desk.state()[0] == "pending")
+    until(driver, lambda: "gone without a word" in text(driver, "phase-about"))
+    controls = by(driver, "controls")[0].find_elements(By.TAG_NAME, "button")
+    assert not any(button.is_enabled() for button in controls)
+    desk.train("--steps", "1")
+    desk.until("waiting", 0)
+    assert not by(driver, "phase-about")
 
 
 def test_a_weight_is_edited_and_an_operator_runs_again(desk):

@@ -20,6 +20,7 @@ export interface Metadata {
   backend: string;
   // of running trainings
   training_done?: boolean;
+  training_lost?: boolean; // its process is gone without a word
   reason?: string; // why it waits, if nobody asked it to
 }
 
@@ -237,6 +238,7 @@ export const fileOf = async (session: string, rank: number, tensor: string) => `
 
 export const rerun = async (session: string, rank: number, node: string, edits: Edit[]) => (await tell<{ outputs: Made[] }>(`${its(session)}/rerun-operator`, { name: node, rank_id: rank, edits })).outputs;
 export const editTensor = (session: string, rank: number, node: string, index: string, value: unknown) => tell<object>(`${its(session)}/edit-tensor`, { name: node, rank_id: rank, index, value });
+export const dumpStep = (session: string, rank: number) => tell<{ folder: string; step: number }>(`${its(session)}/dump-step`, { rank_id: rank });
 export const scriptOf = async (session: string, rank: number, node: string) => text(await at(`${its(session)}/operator-script`), { name: node, rank_id: rank });
 
 export const steps = async (session: string, rank: number) => (await get<{ steps: { step: number; graphs: string[] }[] }>(`${of(session)}/steps`, { rank })).steps;

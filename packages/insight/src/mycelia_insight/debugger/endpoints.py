@@ -62,6 +62,7 @@ class _Debugger:
             "update-watchpoint": self.update_watch, "delete-watchpoint": self.delete_watch,
             "search-watchpoint-hits": self.hits, "tensor-history": self.history,
             "tensor-files/load": self.load, "rerun-operator": self.rerun, "edit-tensor": self.edit,
+            "dump-step": self.dump,
         }  # fmt: skip
         return [
             self.route(_PATH, self.create, "POST"), self.route(_PATH, self.jobs),
@@ -162,10 +163,11 @@ class _Debugger:
             raise Wrong("5054B081", f"rank must be a whole number, but is {rank!r}")
         tree = session.tree(int(rank))
         known = session.source.runs(int(rank))
+        first, last = session.source.steps()  # of a long training the last few alone are kept
         runs = [
             {"count": step, "graph_name": g, "has_data": (step, int(g.rpartition("_")[2])) in known,
              "sub_graph_names": []}
-            for step in range(1, session.last_step + 1) for g in tree.graphs
+            for step in range(first, last + 1) for g in tree.graphs
         ]  # fmt: skip
         return {"graph_runs": runs}
 
@@ -380,6 +382,9 @@ class _Debugger:
         session, rank = self.session(request), _rank(body)
         found = session.edit(_text(body, "name"), _text(body, "graph_name"), rank, body)
         return {**found, **_where(session, rank)}
+
+    def dump(self, request: Request, body: dict) -> dict:
+        return self.session(request).dump(_rank(body))
 
     def script(self, request: Request) -> Response:
         session, name = self.session(request), need(request, "name")

@@ -171,6 +171,12 @@ class Session(ABC):
         """Change a Parameter of the training, `edit` as above without a slot.  Errors: Wrong."""
         raise Wrong("5054B081", _ONLY_ONLINE)
 
+    def dump(self, rank: int) -> dict[str, Any]:
+        """Let a training write the step that is looked at, or, while it runs, its latest, as a data dump:
+        `folder`, on its machine, and `step`.  Errors: Wrong.
+        """
+        raise Wrong("5054B081", _ONLY_ONLINE)
+
     # ---- steps
 
     def show(self, step: int) -> None:

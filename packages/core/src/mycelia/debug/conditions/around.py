@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -25,17 +26,26 @@ class Around:
     others: Sequence[np.ndarray] = ()
 
 
-class Memory:
-    """Values of the steps before, for one condition with its parameters, while steps go by."""
+#: A tensor: the number of its graph, and what tells it apart there.
+Key = tuple[Any, ...]
 
-    def __init__(self, condition: Condition, given: Mapping[str, Any]) -> None:
+
+class Memory:
+    """Values of the steps before, for one condition with its parameters, while steps go by.
+
+    Of the last `most_graphs` graphs that ran: a training whose every step is another one has no end of them.
+    """
+
+    def __init__(self, condition: Condition, given: Mapping[str, Any], most_graphs: int = 64) -> None:
         self.depth = condition.depth(condition.values(given))
         self._is_of_numbers = condition.id == "loss_not_decreasing"  # of what is larger nothing is kept
-        self._values: dict[Hashable, dict[int, np.ndarray]] = {}  # by iteration, in order
+        self._most_graphs = most_graphs
+        # By graph, the one that ran last at the end; of a tensor by iteration, in order.
+        self._graphs: OrderedDict[Any, dict[Key, dict[int, np.ndarray]]] = OrderedDict()
 
     def earlier(
         self,
-        key: Hashable,
+        key: Key,
         iteration: int,
         otherwise: Callable[[int], Iterable[np.ndarray]] = lambda iteration: (),
     ) -> list[np.ndarray]:
@@ -44,7 +54,7 @@ class Memory:
 
         `otherwise`: what is known beside this of the time before an iteration, the last first.
         """
-        kept = self._values.get(key, {})
+        kept = self._graphs.get(key[0], {}).get(key, {})
         steps = [step for step in reversed(kept) if step < iteration][: self.depth]
         found = [kept[step] for step in steps]
         if len(found) < self.depth:
@@ -52,21 +62,24 @@ class Memory:
             found += islice(otherwise(first), self.depth - len(found))
         return found
 
-    def add(self, key: Hashable, iteration: int, array: np.ndarray) -> None:
+    def add(self, key: Key, iteration: int, array: np.ndarray) -> None:
         """Keep a copy for steps to come, if they are looked back from."""
         if not self.depth or (self._is_of_numbers and array.size != 1):
             return
-        kept = self._values.setdefault(key, {})
+        kept = self._graphs.setdefault(key[0], {}).setdefault(key, {})
+        self._graphs.move_to_end(key[0])
+        while len(self._graphs) > self._most_graphs:
+            self._graphs.popitem(last=False)
         if kept and iteration < next(reversed(kept)):
             return  # an older step is checked once more
         kept[iteration] = array.copy()
         while len(kept) > self.depth + 1:  # this step may be checked once more
             del kept[next(iter(kept))]
 
-    def forget(self, key: Hashable) -> bool:
+    def forget(self, key: Key) -> bool:
         """Let go what is kept of a tensor that its graph's step lacks; whether there was something."""
-        return self._values.pop(key, None) is not None
+        return self._graphs.get(key[0], {}).pop(key, None) is not None
 
     def clear(self) -> None:
         """Let go all, where nobody saw a step."""
-        self._values.clear()
+        self._graphs.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from mycelia.engine.base import config, log
 from mycelia.engine.base.origins import Origin
 from mycelia.engine.observing import NOTHING, VALUES, Observer, Operator, Run
 from mycelia.engine.tensors.tensor import Tensor
+
+_MOST_NUMBERED = 64  # graphs whose operators have numbers of their own
 
 
 class DumpObserver(Observer):
@@ -38,7 +41,8 @@ class DumpObserver(Observer):
         counted = found.last_steps or found.conditions
         self.kept = Kept(max(found.last_steps, found.before + 1) if counted else None, found.last_bytes)
         self.after = 0  # steps that are still written since there was trouble
-        self.numbers: dict[int, UniqueNumbers] = {}  # of graphs, where operators are named by them
+        # Of graphs, where operators are named by them, that which ran last at the end.
+        self.numbers: OrderedDict[int, UniqueNumbers] = OrderedDict()
 
     def move(self, found: DumpConfig) -> None:
         """From now on write what `found` says, elsewhere; what is kept in memory is forgotten."""
@@ -89,6 +93,10 @@ class DumpObserver(Observer):
         numbers = self.numbers.get(run.of.number)
         if numbers is None:
             numbers = self.numbers[run.of.number] = UniqueNumbers(run.of)
+            while len(self.numbers) > _MOST_NUMBERED:  # with the graphs that they are of
+                self.numbers.popitem(last=False)
+        if operator is None:
+            self.numbers.move_to_end(run.of.number)
         return numbers.of if operator is None else numbers.of_operator(operator)
 
     def begin(self, run: Run) -> None:

@@ -16,7 +16,7 @@ SERVICE = "debugger.EventListener"
 CLIENT, RANK, PROTOCOL, TOKEN = "mycelia-client", "mycelia-rank", "mycelia-protocol", "authorization"
 PROTOCOL_VERSION = "1"
 MOST_BYTES = 16 << 20  # of one message
-_UNARY = ("WaitCMD", "SendMetadata", "SendHeartbeat")
+_UNARY = ("WaitCMD", "SendMetadata", "SendHeartbeat", "Attend")
 _CHUNK = 1 << 20
 
 
@@ -102,7 +102,23 @@ class Channel:
         """The reply to the first message; signs of life begin.  Errors: Lost."""
         reply = self.call("SendMetadata", metadata, wait_for_ready=True)
         threading.Thread(target=self._beat, name="debugger-heartbeat", daemon=True).start()
+        threading.Thread(target=self._attend, args=(metadata,), name="debugger-presence", daemon=True).start()
         return reply
+
+    def _attend(self, metadata: Any) -> None:
+        """A call that lasts as long as this process: a service of ours sees by its end that a process was
+        killed long before it misses signs of life. Others do not know it.
+        """
+        attend = self._method("Attend")
+        while not self.closing.is_set() and not self.lost:
+            try:
+                attend(metadata, metadata=self.headers)
+                return
+            except (self._grpc.RpcError, ValueError) as cause:  # ValueError: the channel was closed
+                code = cause.code() if hasattr(cause, "code") else None
+                if code is not self._grpc.StatusCode.UNAVAILABLE:
+                    return
+            self.closing.wait(1.0)
 
     def _beat(self) -> None:
         # MindInsight takes periods from 5 s on; the service hears of two signs within one.

@@ -23,6 +23,7 @@ from mycelia.engine.observing import NOTHING, VALUES, Observer, Operator, Run, u
 from mycelia.engine.tensors.tensor import Tensor
 
 _VERSION = "2.10.0"  # of MindSpore, whose protocol this is
+_MOST_GRAPHS = 32  # that the service is told of, beside those of steps that are kept
 
 
 class Terminated(SystemExit):
@@ -45,7 +46,7 @@ class Debugged(Observer):
         self.partial = config.get("debugger_partial_mem")
         self.looked_at: set[tuple[str, str]] = set()  # with `partial`: nodes whose values were asked for
         self.watches: dict[int, watchpoints.Watch] = {}
-        self.graphs: dict[int, Any] = {}  # number -> message
+        self.graphs: dict[int, Any] = {}  # number -> message, that which ran last at the end
         self.extents: dict[int, int] = {}  # of eager calls, what the step showed that a message is of
         self.left = 0  # steps to run without waiting; below 0 for ever
         self.node: str | None = None  # the operator to wait after, "" for the next one
@@ -119,13 +120,16 @@ class Debugged(Observer):
         self.local.depth = self.depth + 1
         with self.turn:
             values = run.notes[self] = self.steps.begin(run.iteration, run.of.number)
+            values.of, values.roles = run.of, run.roles()
             self.iteration = run.iteration
             if run.of.graph is None:
                 self.eager = run
             self.parameters.update(
                 ((run.of.number, n), t) for n, t, is_parameter in run.named_arguments() if is_parameter
             )
-            if run.of.graph is not None and run.of.number not in self.graphs:
+            if run.of.number in self.graphs and run.of.graph is not None:
+                self.graphs[run.of.number] = self.graphs.pop(run.of.number)
+            elif run.of.graph is not None:
                 self.tell_graph(run.of.number, graphs.of_graph(run.of, run.roles()))
                 if not self.is_begun:
                     self.is_begun = True
@@ -186,8 +190,11 @@ class Debugged(Observer):
         run, values = self.eager, self.eager.notes[self]
         for name, (_, before) in run.parameters.items():
             self.steps.add_parameter(run.iteration, values, name, before)
-        number = run.program.number
+        values.of, values.roles = run.program, run.roles()
+        number = values.of.number
         self.steps.move(run.iteration, values, number)
+        if number in self.graphs:
+            self.graphs[number] = self.graphs.pop(number)
         if self.extents.get(number, -1) < run.extent:
             self.extents[number], self.is_begun = run.extent, True
             read = {name: before for name, (_, before) in run.parameters.items()}
@@ -222,8 +229,14 @@ class Debugged(Observer):
             self.give_up(lost)
 
     def tell_graph(self, number: int, graph: Any) -> None:
-        """All graphs that there are, this one among them."""
+        """All graphs that there are, this one among them; those that ran least recently are told no more."""
         self.graphs[number] = graph
+        kept = {one for step in self.steps.values() for one in step}
+        idle, beyond = [one for one in self.graphs if one not in kept], len(self.graphs) - _MOST_GRAPHS
+        for gone in idle[: max(0, beyond)]:
+            del self.graphs[gone]
+            self.extents.pop(gone, None)
+            self.parameters = {place: one for place, one in self.parameters.items() if place[0] != gone}
         texts = [g.SerializeToString() for g in self.graphs.values()]
         self.guarded(self.channel.call, "SendGraph" if len(texts) == 1 else "SendMultiGraphs", chunks(texts))
 

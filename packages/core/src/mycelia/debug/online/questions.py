@@ -14,6 +14,7 @@ from mycelia.debug.dump.operator_files import is_infinite
 from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.graphs import Call, graph_name
 from mycelia.debug.messages.values import to_messages
+from mycelia.debug.online import dumping
 from mycelia.debug.online.steps import GraphValues, Step
 from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.reading.folders import nonfinite
@@ -133,8 +134,17 @@ def _script(debugged: Any, arguments: dict[str, Any]) -> str:
     return script_of(operator, inputs, outputs, f"{operator.type}, {operator.name}, in step {step}.")
 
 
+def _dump(debugged: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write a step (`step`; 0: the latest) as a data dump: `folder`, absolute, and `step`."""
+    if arguments.get("step") == 0 and debugged.steps:
+        arguments = {**arguments, "step": max(debugged.steps) + 1}
+    iteration, step = _step(debugged, arguments)
+    return {"folder": dumping.write(iteration, step), "step": iteration + 1}
+
+
 _ANSWERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "health": _health, "nonfinite": _nonfinite, "rerun": _rerun, "edit": _edit, "script": _script,
+    "dump": _dump,
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mycelia.debug.held import HeldMemory
 from mycelia.debug.messages.graphs import Call
+from mycelia.engine.observing.observers import Watched
 from mycelia.engine.tensors.tensor import Tensor
 
 INPUT = "input:"  # in front of the number of a slot that a node reads
@@ -16,9 +17,12 @@ INPUT = "input:"  # in front of the number of a slot that a node reads
 class GraphValues:
     """Of one graph in one step: the Parameters and arguments as they were before, the operators in order.
 
-    `outline`: of eager calls all, in order, whether or not there was room for their values.
+    `outline`: of eager calls all, in order, whether or not there was room for their values. `of`: what ran;
+    `roles`: of Parameters, see `Run.roles`.
     """
 
+    of: Watched | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
     parameters: dict[str, Tensor] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)  # of an operator that ran several times the last
     outline: list[Call] = field(default_factory=list)

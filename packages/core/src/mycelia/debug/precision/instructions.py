@@ -17,7 +17,8 @@ from mycelia.debug.statistics import array_of
 from mycelia.engine.base import config, errors
 from mycelia.engine.ir.graph import Graph, Node
 from mycelia.engine.observing import Operator
-from mycelia.engine.observing.observers import Names, Watched
+from mycelia.engine.observing.observers import Watched
+from mycelia.engine.observing.operator_names import named_operators
 
 NET = "Program"  # the folder of the net in such a dump
 
@@ -79,21 +80,14 @@ class ProgramDump:
 
 def _operators(nodes: Sequence[Node]) -> dict[Node, Operator]:
     """What each instruction is called: by its last part, if it was made of several and has one result."""
-    names, found = Names(), {}
-    for node in nodes:
-        parts = tuple(names.operator(p.op, p.location, p.attrs, _rank(p)) for p in node.parts)
-        if parts and len(node.outputs) == 1:
-            last = parts[-1]
-            found[node] = operator = Operator(node.op, last.name, last.origin, node.attrs, last.type)
-        else:
-            found[node] = operator = names.operator(node.op, node.location, node.attrs, _rank(node))
-        operator.parts, operator.made_by = parts, node.made_by
+    ends = [node.parts[-1] if node.parts and len(node.outputs) == 1 else node for node in nodes]
+    parts = dict.fromkeys(part for node in nodes for part in node.parts)
+    of_parts = dict(zip(parts, named_operators(list(parts))))
+    found = {}
+    for node, named in zip(nodes, named_operators(ends)):
+        found[node] = operator = Operator(node.op, named.name, named.origin, node.attrs, named.type)
+        operator.parts, operator.made_by = tuple(of_parts[part] for part in node.parts), node.made_by
     return found
-
-
-def _rank(node: Node) -> int:
-    value = node.inputs[0] if node.inputs else None
-    return 0 if value is None else len(value.type.shape)
 
 
 def first_difference(left: Path, right: Path, threshold: float = 1 - 1e-9) -> str | None:

@@ -77,6 +77,15 @@ def _set(place: Place, screen: Screen, words: list[str]) -> None:
     screen.line(f"{node.name}{index} is {words[-1]} from the next step on")
 
 
+@command("dump", most=0)
+def _dump(place: Place, screen: Screen, words: list[str]) -> None:
+    """Let the training write this step as a data dump, on its machine, below MS_DIAGNOSTIC_DATA_PATH or
+    where it runs.
+    """
+    folder, step = place.source.dump(place.rank)
+    screen.line(f"step {step} is in {folder}")
+
+
 def _value(command: str, text: str) -> Any:
     """A number, or nested lists of numbers."""
     try:

@@ -43,8 +43,10 @@ class Place:
         """What is not finite in this iteration of the rank, what was born so first."""
         return self.source.trace(self.rank, self.iteration)
 
-    def node(self, text: str) -> Node:
-        """The node with this number in the last list, this full name, or a name that this ends.
+    def node(self, text: str, iteration: int | None = None) -> Node:
+        """The node with this number in the last list, this full name, or a name that this ends; of two graphs
+        that have it, the one that ran in the iteration (that which is looked at if none is said), or the one
+        whose number stands in front, ``1:fc.weight``.
 
         Errors: ValueError if there is none, or more than one.
         """
@@ -52,17 +54,26 @@ class Place:
             if not 1 <= int(text) <= len(self.listed):
                 raise errors.value_error("nodes", f"the last list has no number {text}")
             return self.listed[int(text) - 1]
+        graph, _, rest = text.partition(":")
+        is_of_graph = graph.isascii() and graph.isdecimal() and bool(rest)
+        nodes, name = self.nodes, text
+        if is_of_graph:
+            nodes, name = [n for n in nodes if n.graph == int(graph)], rest
         for found in (
-            [n for n in self.nodes if n.name == text],
-            [n for n in self.nodes if n.name.endswith(f"/{text}")],
-            [n for n in self.nodes if text.lower() in n.name.lower()],
+            [n for n in nodes if n.name == name],
+            [n for n in nodes if n.name.endswith(f"/{name}")],
+            [n for n in nodes if name.lower() in n.name.lower()],
         ):
+            if len({n.name for n in found}) == 1 < len(found):
+                ran = self.source.graphs(self.rank, self.iteration if iteration is None else iteration)
+                found = [n for n in found if n.graph in ran] or found
             if len(found) == 1:
                 return found[0]
             if found:
-                names = ", ".join(n.name for n in found[:3]) + (", ..." if len(found) > 3 else "")
+                several = len({n.graph for n in found}) > 1
+                names = ", ".join(f"{n.graph}:{n.name}" if several else n.name for n in found[:3])
                 raise errors.value_error(
-                    "nodes", f"{text!r} may be {len(found)} nodes: {names}",
+                    "nodes", f"{text!r} may be {len(found)} nodes: {names}{', ...' * (len(found) > 3)}",
                     hint="`nodes` lists them with numbers",
                 )  # fmt: skip
         raise errors.value_error("nodes", f"there is no node {text!r}")
@@ -74,8 +85,8 @@ class Place:
         """
         match = re.fullmatch(r"(.+?)(?::(input|output))?(?::(\d{1,9}))?", text, re.DOTALL)
         name, io, slot = match.groups() if match else (text, None, None)
-        node = self.node(name)
         when = self.iteration if iteration is None else iteration
+        node = self.node(name, when)
         get = node.get_input_tensors if io == "input" else node.get_output_tensors
         found = get([int(slot or 0)], [when])
         if not found:

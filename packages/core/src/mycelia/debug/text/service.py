@@ -184,6 +184,8 @@ class ServiceSource(Source):
         text = f"step {told['step']}"
         if told.get("training_done"):
             return f"{text} (the training has ended)"
+        if told.get("training_lost"):
+            return f"{text} (the training is gone)"
         if told["state"] != "waiting":
             return f"{text} ({told['state']})"
         if told.get("node_name"):
@@ -195,6 +197,11 @@ class ServiceSource(Source):
 
     def get_iterations(self, rank: int) -> list[int]:
         return self._steps
+
+    def graphs(self, rank: int, iteration: int) -> set[int]:
+        told = self.service.ask(f"{self.path}/ranks/{rank}/graph-runs")["graph_runs"]
+        ran = [r for r in told if r["has_data"] and r["count"] == iteration]
+        return {int(r["graph_name"].rpartition("_")[2]) for r in ran}
 
     def nodes(self, rank: int) -> list[Node]:
         return self._nodes.get(rank, (-1, []))[1]
@@ -333,6 +340,10 @@ class ServiceSource(Source):
     def edit(self, node: Node, index: str, value: Any) -> None:
         body = {"name": _full(node), "rank_id": node.rank, "index": index, "value": _worded(value)}
         self._post("edit-tensor", body)
+
+    def dump(self, rank: int) -> tuple[str, int]:
+        told = self._post("dump-step", {"rank_id": rank})
+        return told["folder"], told["step"]
 
     def _post(self, name: str, body: dict[str, Any]) -> Any:
         return self.service.ask(f"{self.path}/{name}", body=body)

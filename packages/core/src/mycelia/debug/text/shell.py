@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mycelia.debug.conditions import CATALOGUE
-from mycelia.debug.text import driving, health, moving, nodes, tensors, watching  # noqa: F401 - they fill the table
+from mycelia.debug.text import (  # noqa: F401 - they fill the table
+    driving,
+    health,
+    index,
+    moving,
+    nodes,
+    tensors,
+    watching,
+)
 from mycelia.debug.text.commands import COMMANDS, find, run_line, run_words
 from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, visible

@@ -13,6 +13,7 @@ from mycelia.debug.analyzer import DebuggerTensor, DumpAnalyzer, Node
 from mycelia.debug.checking import check_tensor
 from mycelia.debug.conditions import Condition, Hit
 from mycelia.debug.operators import different
+from mycelia.debug.reading.folders import Dump
 from mycelia.debug.reading.nonfinite import NonFinite, counted, trace_nonfinite
 from mycelia.engine.base import errors
 
@@ -60,6 +61,10 @@ class Source(ABC):
     @abstractmethod
     def get_iterations(self, rank: int) -> list[int]:
         """Those that have values."""
+
+    @abstractmethod
+    def graphs(self, rank: int, iteration: int) -> set[int]:
+        """Numbers of those that ran in an iteration."""
 
     @abstractmethod
     def nodes(self, rank: int) -> list[Node]:
@@ -135,6 +140,16 @@ class Source(ABC):
         """Change a Parameter of the training."""
         self._only_running("set")
 
+    def dump(self, rank: int) -> tuple[str, int]:
+        """Write the step that is looked at as a data dump: the folder, on the machine of the training, and
+        the step.
+        """
+        self._only_running("dump")
+
+    def dump_folder(self) -> Dump:
+        """The dump, of a source that is one."""
+        raise errors.value_error("index", "this is for dumps, not for running trainings or services")
+
     def _only_running(self, command: str) -> NoReturn:
         raise errors.value_error(
             command, "a dump does not run: this is for running trainings",
@@ -152,11 +167,17 @@ class DumpSource(Source):
         self.watches = {}
         self._traces: dict[int, list[NonFinite]] = {}
 
+    def dump_folder(self) -> Dump:
+        return self.analyzer.dump
+
     def get_ranks(self) -> list[int]:
         return self.analyzer.get_ranks()
 
     def get_iterations(self, rank: int) -> list[int]:
         return self.analyzer.get_iterations([rank])
+
+    def graphs(self, rank: int, iteration: int) -> set[int]:
+        return {s.graph for s in self.analyzer.dump.steps if (s.rank, s.iteration) == (rank, iteration)}
 
     @cached_property
     def _nodes(self) -> dict[int, list[Node]]:

@@ -97,17 +97,13 @@ def _compare(place: Place, screen: Screen, words: list[str]) -> None:
             other = int(word)
         else:
             raise errors.value_error("compare", f"ITERATION must be a whole number, but is {word!r}")
-    before = [one for one in place.iterations if one < place.iteration]
-    if other is None and not before:
-        raise errors.value_error(
-            "compare", f"there is no {place.source.unit} before this one", hint="name another one"
-        )
-    then = before[-1] if other is None else other
     tensor = place.tensor(words[0])
-    a, b = place.array(tensor), place.array(place.tensor(words[0], then))
+    if other is None:
+        other = _before(place, tensor)
+    a, b = place.array(tensor), place.array(place.tensor(words[0], other))
     if a.shape != b.shape:
         raise errors.value_error(
-            "compare", f"the shape is {list(a.shape)} now and {list(b.shape)} in {place.when(then)}"
+            "compare", f"the shape is {list(a.shape)} now and {list(b.shape)} in {place.when(other)}"
         )
     x, y = (v.astype(np.complex128 if v.dtype.kind == "c" else np.float64) for v in (a, b))
     with np.errstate(invalid="ignore"):
@@ -116,7 +112,7 @@ def _compare(place: Place, screen: Screen, words: list[str]) -> None:
     places = np.argwhere(~alike)
     screen.line(
         f"{name_of(tensor)}: {len(places)} of {a.size} elements of {place.when(tensor.iteration)} differ "
-        f"from {place.when(then)}", "bold"
+        f"from {place.when(other)}", "bold"
     )  # fmt: skip
     if len(places):
         numbers = statistics(np.abs(apart[~alike]))
@@ -124,9 +120,19 @@ def _compare(place: Place, screen: Screen, words: list[str]) -> None:
         rows = [
             (list(map(int, at)), *(number(v[tuple(at)]) for v in (a, b, apart))) for at in places[:_MOST_ROWS]
         ]
-        screen.table(("index", place.when(tensor.iteration), place.when(then), "difference"), rows)
+        screen.table(("index", place.when(tensor.iteration), place.when(other), "difference"), rows)
         if len(places) > _MOST_ROWS:
             screen.line(f"  ... and {len(places) - _MOST_ROWS} more")
+
+
+def _before(place: Place, tensor: DebuggerTensor) -> int:
+    """The iteration before this one in which the graph of a tensor ran.  Errors: ValueError if none did."""
+    for one in reversed(place.iterations):
+        if one < place.iteration and tensor.node.graph in place.source.graphs(place.rank, one):
+            return one
+    raise errors.value_error(
+        "compare", f"there is no {place.source.unit} before this one that ran its graph", hint="name another"
+    )
 
 
 def _tolerance(text: str) -> float:

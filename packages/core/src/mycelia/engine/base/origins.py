@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mycelia.engine.base import settings
 from mycelia.engine.base.errors import _OWN, Place
@@ -20,15 +20,27 @@ GRADIENTS = "Gradients"
 _LONGEST_STACK = 32  # lines; a recursion deeper than that says nothing new
 
 
+class Numbered(NamedTuple):
+    """Which operator of a captured graph: the `number`-th of type `kind` in its scope, at `place` among all;
+    from `free` on no operator of the graph has a number.
+    """
+
+    kind: str
+    number: int
+    place: int
+    free: int
+
+
 class Origin(Place):
     """A line of the user's code with the lines that called it and the scope of the Cells around it.
 
     `stack`: (file, line, function), the innermost first, this one included. `dumped`: what `set_dump` said of
     the innermost Cell that it was called for, None if of none; `dumped_kinds`: the primitives of the Cell
-    that it was called for, by name.
+    that it was called for, by name. `numbered`: of what passes make of an operator of a captured graph, that
+    operator.
     """
 
-    __slots__ = ("dumped", "dumped_kinds", "scope", "stack")
+    __slots__ = ("dumped", "dumped_kinds", "numbered", "scope", "stack")
 
     def __init__(
         self,
@@ -37,12 +49,29 @@ class Origin(Place):
         dumped: bool | None = None,
         called: str = "",
         dumped_kinds: tuple[str, ...] = (),
+        numbered: Numbered | None = None,
     ) -> None:
         super().__init__(*stack[0], called)
         self.stack, self.scope, self.dumped, self.dumped_kinds = stack, scope, dumped, dumped_kinds
+        self.numbered = numbered
 
     def __reduce__(self) -> tuple:
-        return Origin, (self.stack, self.scope, self.dumped, self.called, self.dumped_kinds)
+        return Origin, (
+            self.stack, self.scope, self.dumped, self.called, self.dumped_kinds, self.numbered,
+        )  # fmt: skip
+
+    def of_operator(self, numbered: Numbered) -> Origin:
+        """The same of one operator of a captured graph."""
+        return Origin(self.stack, self.scope, self.dumped, self.called, self.dumped_kinds, numbered)
+
+    def number_of(self, kind: str) -> int | None:
+        """The number of an operator of type `kind` from here: that of the captured one, or, where a pass put
+        one of another type in its place, one that no captured operator has; None if nobody numbered it.
+        """
+        if self.numbered is None:
+            return None
+        _, number, place, free = self.numbered
+        return number if kind == self.numbered.kind else free + place
 
     def of_gradient(self, kind: str) -> Origin:
         """The origin of what computes the gradient of an operator of type `kind` that comes from here."""

@@ -26,7 +26,7 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors, log, plugins
 from mycelia.engine.base.errors import Place
-from mycelia.engine.base.origins import Origin
+from mycelia.engine.base.origins import Numbered, Origin
 from mycelia.engine.communication import world
 from mycelia.engine.compile import fingerprint
 from mycelia.engine.compile.fingerprint import Walk
@@ -264,12 +264,12 @@ class _Writer:
         return [graph.name, parameters, nodes, [self.use(v, numbers) for v in graph.outputs]]
 
     def origin(self, place: Place) -> list:
-        """Its lines, the innermost first, its scope and what `set_dump` said."""
+        """Its lines, the innermost first, its scope, what `set_dump` said, which operator it is."""
         stack = place.stack if isinstance(place, Origin) else ((place.file, place.line, place.function),)
         lines = [[self.files.setdefault(file, len(self.files)), *rest] for file, *rest in stack]
         if not isinstance(place, Origin):
             return [lines]
-        return [lines, place.scope, place.dumped, list(place.dumped_kinds)]
+        return [lines, place.scope, place.dumped, list(place.dumped_kinds), place.numbered]
 
     def use(self, value: Value, numbers: dict[Value, int]) -> int:
         """The number of a value; of a constant -1 - its row in the table."""
@@ -356,10 +356,18 @@ class _Reader:
         return graph
 
     def origin(
-        self, lines: list, scope: str = "", dumped: bool | None = None, kinds: Sequence[str] = ()
+        self,
+        lines: list,
+        scope: str = "",
+        dumped: bool | None = None,
+        kinds: Sequence[str] = (),
+        numbered: Sequence[Any] | None = None,
     ) -> Place:
         stack = tuple((self.files[file], line, function) for file, line, function in lines)
-        return Origin(stack, scope, dumped, "", tuple(kinds)) if scope else Place(*stack[0])
+        if not scope:
+            return Place(*stack[0])
+        operator = None if numbered is None else Numbered(*numbered)
+        return Origin(stack, scope, dumped, "", tuple(kinds), operator)
 
     def use(self, number: int | None, values: list[Value]) -> Value | None:
         if number is None:

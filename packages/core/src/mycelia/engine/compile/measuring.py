@@ -15,7 +15,7 @@ from mycelia.engine import _C, dispatch
 from mycelia.engine.base import dtypes
 from mycelia.engine.compile import executable
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.observing.observers import Names, Operator
+from mycelia.engine.observing.operator_names import Operator, named_operators
 from mycelia.engine.ops.define import OpDef, find
 
 #: What can be measured: all numbers of a debugger, or how many elements are NaN, -inf and inf.
@@ -60,12 +60,11 @@ _reports: list[tuple[Callable[[Measured], None], str]] = []
 def _rows(program: _C.Program) -> list[tuple[Operator, int]]:
     found = _known_rows.get(program)
     if found is None:
-        names = Names()
-        found = []
-        for node in program.nodes:
-            rank = len(node.inputs[0].type.shape) if node.inputs and node.inputs[0] is not None else 0
-            operator = names.operator(node.op, node.location, node.attrs, rank)
-            operator.parts = tuple(names.operator(p.op, p.location, p.attrs, rank) for p in node.parts)
+        nodes, found = list(program.nodes), []
+        parts = dict.fromkeys(part for node in nodes for part in node.parts)
+        of_parts = dict(zip(parts, named_operators(list(parts))))
+        for node, operator in zip(nodes, named_operators(nodes)):
+            operator.parts = tuple(of_parts[part] for part in node.parts)
             found += [(operator, slot) for slot in range(len(node.outputs))]
         _known_rows[program] = found
     return found

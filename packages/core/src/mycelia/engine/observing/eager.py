@@ -18,13 +18,13 @@ from mycelia.engine.observing.calls import flat, observed_call
 from mycelia.engine.observing.eager_programs import EagerPrograms
 from mycelia.engine.observing.observers import (
     VALUES,
-    Names,
     Observer,
     Run,
     Watched,
     iteration,
     next_iteration,
 )
+from mycelia.engine.observing.operator_names import Names
 from mycelia.engine.observing.parameter_names import ParameterNames
 from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Parameter, Tensor

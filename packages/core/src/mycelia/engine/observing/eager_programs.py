@@ -8,10 +8,13 @@ from collections.abc import Iterable
 
 from mycelia.engine.observing.observers import Operator, Watched
 
+_MOST = 32  # programs that are known; each has a mark for every operator
+
 
 class EagerPrograms:
-    """The programs that steps of a thread's eager calls have run so far. `calls`: what stands for them all,
-    which the first program keeps.
+    """The programs that steps of a thread's eager calls have run of late. `calls`: what stands for them all,
+    which the first program keeps. Of code whose every step is another program the one that ran least
+    recently is forgotten; should it run again, it is a new one.
     """
 
     def __init__(self, calls: Watched) -> None:
@@ -19,6 +22,7 @@ class EagerPrograms:
         # With a hash of each operator's name and lines, and of each Parameter's name; in order, so that steps
         # that fit several go on being of the first: its watchpoints hold although one step had more calls.
         self._marked: list[tuple[Watched, frozenset[int]]] = []
+        self._ran: list[int] = []  # the numbers of these programs, that which ran last at the end
 
     def of(self, operators: Iterable[Operator], parameters: Iterable[str]) -> Watched:
         """The graph that stands for the program of these calls.
@@ -31,11 +35,20 @@ class EagerPrograms:
         places = (i for i, (_, known) in enumerate(self._marked) if marks <= known or known <= marks)
         place = next(places, None)
         if place is None:
-            self._marked.append((Watched(self.calls.name) if self._marked else self.calls, marks))
-            return self._marked[-1][0]
-        of, known = self._marked[place]
-        self._marked[place] = of, marks | known
+            self._forget_oldest()
+            of = Watched(self.calls.name) if self._ran else self.calls
+            self._marked.append((of, marks))
+        else:
+            of, known = self._marked[place]
+            self._marked[place] = of, marks | known
+            self._ran.remove(of.number)
+        self._ran.append(of.number)
         return of
+
+    def _forget_oldest(self) -> None:
+        while len(self._marked) >= _MOST:
+            gone = self._ran.pop(0)
+            self._marked = [entry for entry in self._marked if entry[0].number != gone]
 
     def of_which_are(self, operators: Iterable[Operator], parameters: Iterable[str]) -> list[Watched]:
         """The known programs that have all these calls; where nothing is known, what stands for all calls."""

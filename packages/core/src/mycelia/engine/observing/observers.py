@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mycelia.engine.base.errors import Place
-from mycelia.engine.base.origins import ROOT, Origin
-from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.ir.graph import Graph
+from mycelia.engine.observing.operator_names import Operator, operators_of
 from mycelia.engine.observing.parameter_names import all_distinct
-from mycelia.engine.ops.type_names import type_name
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
 if TYPE_CHECKING:
@@ -21,47 +18,6 @@ if TYPE_CHECKING:
 PARAMETER, OPTIMIZER_STATE = "Parameter", "optimizer state"  # what a graph's argument may be to the training
 
 NOTHING, VALUES, RESULTS = range(3)  # what an observer wants of a run
-
-
-class Operator:
-    """One use of an op, in a graph or in eager calls.
-
-    `type`: MindSpore's name of the operator (`Conv2D`); `name`: its full name with scope, ending in ``-op``
-    and a number; `origin`: the user's lines, None if it comes from none; `attrs`: the op's attributes.
-    """
-
-    __slots__ = ("attrs", "made_by", "name", "numbers", "op", "origin", "parts", "type")
-
-    def __init__(self, op: Any, name: str, origin: Place | None, attrs: dict[str, Any], kind: str) -> None:
-        self.op, self.name, self.origin, self.attrs, self.type = op, name, origin, attrs, kind
-        self.parts: tuple[Operator, ...] = ()  # of a fused operator: what it was made of, in order
-        self.made_by = ""  # of a fused operator: the pass of the compiler
-        self.numbers: dict[int, Any] = {}  # of an eager call: inputs that are Python numbers, by position
-
-    @property
-    def stack(self) -> tuple[tuple[str, int, str], ...]:
-        """(file, line, function) of the user's lines that lead to it, the innermost first."""
-        place = self.origin
-        if place is None:
-            return ()
-        return place.stack if isinstance(place, Origin) else ((place.file, place.line, place.function),)
-
-    def __repr__(self) -> str:
-        return f"Operator({self.name})"
-
-
-class Names:
-    """Gives operators their full names: scope, type, and how many of this type the scope had before."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
-
-    def operator(self, op: Any, origin: Place | None, attrs: dict[str, Any], rank: int) -> Operator:
-        kind = type_name(op, rank)
-        scope = origin.scope if isinstance(origin, Origin) else ROOT
-        number = self.counts[scope, kind]
-        self.counts[scope, kind] += 1
-        return Operator(op, f"{scope}/{kind}-op{number}", origin, attrs, kind)
 
 
 class Watched:
@@ -90,27 +46,6 @@ class Watched:
             return []
         unnamed = iter(range(len(self.graph.parameters)))
         return all_distinct(v.name or f"inputs{next(unnamed)}" for v in self.graph.parameters)
-
-
-def operators_of(graph: Graph) -> dict[Node, Operator]:
-    """The operators of a graph and its regions, named, in order of execution."""
-    names = Names()
-    return {node: names.operator(node.op, node.location, node.attrs, _rank(node)) for node in _nodes(graph)}
-
-
-def _rank(node: Node) -> int:
-    value = node.inputs[0] if node.inputs else None
-    return 0 if value is None else len(value.type.shape)
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes that compute, those of branches and loops where these stand."""
-    for node in graph.nodes:
-        if node.regions:
-            for region in node.regions:
-                yield from _nodes(region)
-        else:
-            yield node
 
 
 def watched(graph: Graph) -> Watched:

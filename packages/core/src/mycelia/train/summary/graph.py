@@ -9,7 +9,7 @@ from mycelia.engine.base.errors import Place
 from mycelia.engine.base.origins import ROOT, Origin
 from mycelia.engine.base.wire import field
 from mycelia.engine.ir.graph import Graph, Node, Value
-from mycelia.engine.observing.observers import operators_of
+from mycelia.engine.observing.operator_names import operators_of
 from mycelia.io import irpb
 from mycelia.nn.cell import Cell
 from mycelia.train.summary.events import text

@@ -32,7 +32,8 @@ from mycelia.engine.base import log
 from mycelia.engine.compile import measuring
 from mycelia.engine.compile.timing import Timing
 from mycelia.engine.ir.graph import Graph, Node, Value
-from mycelia.engine.observing.observers import Operator, operators_of
+from mycelia.engine.observing import Operator
+from mycelia.engine.observing.operator_names import operators_of
 from mycelia.engine.ops.cost import cost
 from mycelia.engine.ops.type_names import type_name
 from mycelia.io.files import write_text

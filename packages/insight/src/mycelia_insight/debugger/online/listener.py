@@ -26,16 +26,16 @@ from mycelia_insight.debugger.online.ranks import RankComparison
 from mycelia_insight.debugger.online.training import Training
 
 _log = logging.getLogger(__name__)
-_MOST_RANKS = 64  # each has a thread that waits with it
+_MOST_RANKS = 64  # each has a thread that waits with it, and one that sees its end
 _MOST_GRAPH = 512 << 20  # bytes
 _REQUESTS = {
     "WaitCMD": messages.Metadata, "SendMetadata": messages.Metadata, "SendHeartbeat": messages.Heartbeat,
     "SendGraph": messages.Chunk, "SendMultiGraphs": messages.Chunk, "SendAnswer": messages.Chunk,
     "SendTensors": messages.TensorProto, "SendTensorBase": messages.TensorBase,
     "SendTensorStats": messages.TensorSummary, "SendWatchpointHits": messages.WatchpointHit,
-    "SendRankValues": messages.RankValue,
+    "SendRankValues": messages.RankValue, "Attend": messages.Metadata,
 }  # fmt: skip
-_UNARY = ("WaitCMD", "SendMetadata", "SendHeartbeat")
+_UNARY = ("WaitCMD", "SendMetadata", "SendHeartbeat", "Attend")
 
 
 class Listener:
@@ -61,7 +61,7 @@ class Listener:
         self.stopping = threading.Event()
         self.hear: Callable[[Training], None] = lambda _training: None
         self.server = grpc.server(
-            ThreadPoolExecutor(2 * _MOST_RANKS, "debugger"),
+            ThreadPoolExecutor(3 * _MOST_RANKS, "debugger"),
             options=[("grpc.max_receive_message_length", MOST_BYTES), ("grpc.so_reuseport", 0)],
         )
         handlers = {name: self._handler(name) for name in _REQUESTS}
@@ -95,7 +95,8 @@ class Listener:
         while not self.stopping.wait(1.0):
             for training in list(self.trainings.values()):
                 if training.is_silent():
-                    _log.warning("rank %d gives no sign of life: its session ends", training.rank)
+                    text = "the process of rank %d is gone, or gives no sign of life: its session ends"
+                    _log.warning(text, training.rank)
                     training.leave()
 
     # ---- who calls
@@ -167,6 +168,17 @@ class Listener:
         if not context.is_active():
             training.leave()
         return reply
+
+    def _Attend(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
+        training, ended = self._training(context, headers), threading.Event()
+        if context.add_callback(ended.set):
+            training.attend()
+            try:
+                while not (ended.wait(1.0) or training.is_gone or self.stopping.is_set()):
+                    pass
+            finally:
+                training.attend(False)
+        return _ok()
 
     def _SendHeartbeat(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
         training = self._training(context, headers)

@@ -262,6 +262,7 @@ class OnlineSession(Session):
             "node_name": node, "backend": told.device_target or told.backend,
             "graph_name": node.partition("/")[0],
             "debugger_version": {"ms": told.ms_version, "mi": "2.3.1"}, "training_done": found.is_done,
+            "training_lost": found.is_gone and not found.is_done,
             "reason": told.reason, "first_step": found.first_step, "last_step": found.step,
         }  # fmt: skip
 
@@ -350,6 +351,11 @@ class OnlineSession(Session):
         shape = self._shape_of(node, rank)
         where = {"graph": graph_name(node.graph), "name": node.name}
         return self.source.answer(rank, "edit", **where, **_edit(edit, shape))
+
+    def dump(self, rank: int) -> dict[str, Any]:
+        self._all("5054B081", [rank])
+        is_running = self.listener.trainings[rank].state in (RUNNING, SENDING)
+        return self.source.answer(rank, "dump", step=0 if is_running else self.step)
 
     def _shape_of(self, node: Node, rank: int) -> tuple[int, ...]:
         graph = self.listener.trainings[rank].graphs[graph_name(node.graph)]

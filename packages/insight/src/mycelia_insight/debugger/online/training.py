@@ -16,6 +16,7 @@ from mycelia_insight.debugger.wrong import Wrong
 PENDING, RECEIVED, WAITING, SENDING, RUNNING = "pending", "receive_graph", "waiting", "sending", "running"
 _PATIENCE = 20.0  # seconds in which a training must answer a question
 _MISSED = 3  # signs of life that may be missed in a row
+_BROKEN = 5.0  # seconds within which a training whose connection broke must have another one
 _CACHED = 256 << 20  # bytes of tensors that are kept here
 
 #: step, graph, full name, slot
@@ -52,6 +53,8 @@ class Training:
         self.node: tuple[str, str] | None = None  # graph and name
         self.ran: dict[int, set[str]] = {}  # the graphs of each step whose values are kept
         self.period, self.seen = 15.0, time.monotonic()
+        self.attending = 0  # calls that last as long as its process
+        self.left_at: float | None = None  # when the last of these ended
         self.values: OrderedDict[Key, np.ndarray | None] = OrderedDict()
         self.cached_bytes = 0
 
@@ -73,9 +76,19 @@ class Training:
         if period is not None:
             self.period = period
 
+    def attend(self, is_there: bool = True) -> None:
+        """A call that lasts as long as its process begins or ends: after a kill, and if a connection breaks,
+        which the process makes anew.
+        """
+        with self.changed:
+            self.attending += 1 if is_there else -1
+            self.left_at = None if self.attending else time.monotonic()
+
     def is_silent(self) -> bool:
-        """Whether signs of life are missing."""
-        return not self.is_gone and time.monotonic() - self.seen > _MISSED * self.period
+        """Whether its process is gone, or signs of life are missing."""
+        now, left_at = time.monotonic(), self.left_at
+        is_broken = left_at is not None and now - left_at > _BROKEN
+        return not self.is_gone and (is_broken or now - self.seen > _MISSED * self.period)
 
     def leave(self) -> None:
         """It is gone; what it sent stays."""

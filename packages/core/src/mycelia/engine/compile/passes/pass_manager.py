@@ -14,6 +14,7 @@ from mycelia.engine.compile.passes.selection import is_off, switched_off
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.verify import verify
 from mycelia.engine.ir.walk import all_graphs, clone
+from mycelia.engine.observing.operator_names import number_operators
 
 STAGES = ("optimize", "lower", "order")
 _checked: frozenset[str] = frozenset()  # what is switched off, and known to exist
@@ -149,6 +150,7 @@ def checks() -> bool:
 def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
     """Runs `passes` (default: the pipeline) on `graph` and its regions, in place."""
     own_regions(graph)
+    number_operators(graph)
     files = GraphFiles(graph)
     files.write("captured")
     for step in pipeline("optimize") if passes is None else passes:
