@@ -15,6 +15,7 @@ from mycelia.engine.communication.transport import (
     Message,
     Transport,
     as_bytes,
+    fresh,
     from_bytes,
     from_wire,
     wire_name,
@@ -22,6 +23,6 @@ from mycelia.engine.communication.transport import (
 
 __all__ = [
     "REDUCTIONS", "Communicator", "LaunchConfig", "Message", "MessageCommunicator", "Pending", "Transport",
-    "as_bytes", "combine", "from_bytes", "from_environment",
+    "as_bytes", "combine", "fresh", "from_bytes", "from_environment",
     "from_wire", "name_of", "wire_name",
 ]  # fmt: skip

@@ -19,8 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from mycelia.engine import _C
-from mycelia.engine.base import dtypes, errors
+from mycelia.engine.base import errors
 from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.board import TURNS, Boards
 from mycelia.engine.communication.shared import Placed, Pool
@@ -34,6 +33,7 @@ from mycelia.engine.communication.transport import (
     WRITTEN,
     Message,
     Transport,
+    fresh,
 )
 
 #: Arrays up to this size go whole to everybody: one round of messages is quicker than half of the bytes.
@@ -305,7 +305,7 @@ class Reducing:
         if self._near and not (is_short and len(self._boards.readers) < len(self._others)):
             room = self._pool.room(number, free, dtype, count)
         if room is None:
-            started.own = np.empty(count, dtype)
+            started.own = fresh(dtype, count)
         else:
             started.own, started.place, new_to = room
             started.opening = new_to
@@ -346,12 +346,12 @@ class Reducing:
         """What this member gets; None if others need the sums of its share first, which are made in place."""
         parts, own = started.parts, started.own
         if started.phase == ADDED:
-            total = _fresh(own.dtype, own.size)
+            total = fresh(own.dtype, own.size)
             for part, share in zip(parts, started.cuts):
                 total[share] = part
             return total
         shares = bool(started.cuts) and not started.scatters
-        target = own[started.cuts[self._rank]] if shares else _fresh(own.dtype, parts[self._rank].size)
+        target = own[started.cuts[self._rank]] if shares else fresh(own.dtype, parts[self._rank].size)
         reductions.combine_blocks(parts, started.reduction, started.divisor, target)
         return None if shares else target
 
@@ -431,9 +431,3 @@ def _layout(arrays: Iterable[np.ndarray], dtype: np.dtype) -> tuple[list[int], i
 
 def _count(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape, dtype=np.int64))
-
-
-def _fresh(dtype: np.dtype, count: int) -> np.ndarray:
-    """Memory of tensors, which is used again: new pages cost as much as sums."""
-    kind = dtypes.bfloat16 if dtype == dtypes.BFLOAT16_BITS else dtypes.as_dtype(dtype)
-    return _C.empty(kind, (count,))._bits().view(dtype)

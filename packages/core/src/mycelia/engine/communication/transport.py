@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from mycelia.engine import _C
+from mycelia.engine.base import dtypes
 from mycelia.engine.base.dtypes import BFLOAT16_BITS
 from mycelia.engine.communication.shared import Placed
 
@@ -153,6 +155,12 @@ class Transport(ABC):
     @abstractmethod
     def close(self) -> None:
         """The others see this process as gone."""
+
+
+def fresh(dtype: np.dtype, count: int) -> np.ndarray:
+    """An array [count] in memory of tensors, which is used again: new pages cost as much as sums."""
+    kind = dtypes.bfloat16 if dtype == BFLOAT16_BITS else dtypes.as_dtype(dtype)
+    return _C.empty(kind, (count,))._bits().view(dtype)
 
 
 def wire_name(dtype: np.dtype) -> str:

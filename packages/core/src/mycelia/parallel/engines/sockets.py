@@ -26,6 +26,7 @@ from mycelia.engine.communication import (
     LaunchConfig,
     Message,
     Transport,
+    fresh,
     from_wire,
     launch,
     shared,
@@ -99,7 +100,7 @@ class _Peer:
             room = self.expected[1]
             if room.nbytes == self.payload:
                 return room.view(np.uint8)
-        return np.empty(self.payload, np.uint8)
+        return fresh(np.dtype(np.uint8), self.payload)
 
     def write(self) -> bool:
         """Sends what can be sent at once; whether that was all."""
