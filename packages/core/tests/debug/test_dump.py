@@ -424,7 +424,8 @@ def test_what_waits_for_the_disk_is_bounded(tmp_path, monkeypatch):
     sizes = []
     flush = StepFolder.flush
     monkeypatch.setattr(step_folder, "_MOST_WAITING", 4000)
-    monkeypatch.setattr(StepFolder, "flush", lambda self: (sizes.append(self.size), flush(self)))
+    counted = lambda self, at_once=True: (sizes.append(self.size), flush(self, at_once))
+    monkeypatch.setattr(StepFolder, "flush", counted)
 
     class Deep(nn.Cell):
         def construct(self, x):

@@ -1,8 +1,10 @@
-"""The folder of one step, which appears whole: what belongs into it is collected, written in one go into a
-hidden folder beside it, and renamed.
+"""The folder of one step, which appears whole: what belongs into it is collected, written into a hidden
+folder beside it, and renamed. What comes while the step runs is written by a thread meanwhile; when the
+folder appears all is there.
 
-To make a file costs more than to fill it, so of values that are the same memory only the first is a file of
-its own; the others, an operator's inputs that another made, are links to it.
+A file costs time to make and to fill, so of values that are the same memory only the first is a file of its
+own, as long as nobody has written there since; the others, an operator's inputs that another made, are links
+to it.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import shutil
 from typing import TYPE_CHECKING
 
 from mycelia.debug.dump import files
+from mycelia.engine import _C
 
 if TYPE_CHECKING:
     from mycelia.debug.dump.groups import Group
     from mycelia.debug.dump.tensor_files import TensorFiles
 
 _MOST_WAITING = 64 << 20  # bytes of memory that the run may want to have back
+_PARTS = 4  # of it: one is collected while the others are written
 
 
 class StepFolder:
@@ -33,6 +37,7 @@ class StepFolder:
         parent, name = os.path.split(path)
         self.hidden = os.path.join(parent, f".{name}.{files.CLOCK.stamp()}.tmp")
         self.is_made = False
+        self.files: _C.StepFiles | None = None  # from the first tensors to the end of the step
         self.waiting: list[Group] = []
         self.places: set[int] = set()  # addresses of what waits
         self.size = 0  # bytes that wait
@@ -48,22 +53,29 @@ class StepFolder:
                 places.add(tensor._data_ptr)
                 self.size += tensor.nbytes
         # Ops of such statistics run at once, where nobody takes them for operators of the run.
-        if self.size > (0 if self.tensors.device_statistics else _MOST_WAITING):
-            self.flush()
+        if self.size > (0 if self.tensors.device_statistics else _MOST_WAITING // _PARTS):
+            self.flush(at_once=False)
 
-    def flush(self) -> None:
-        """Write what waits into the hidden folder."""
+    def flush(self, at_once: bool = True) -> None:
+        """Write what waits into the hidden folder, or let it be written while the step goes on."""
         waiting, self.waiting, self.size = self.waiting, [], 0
         self.places.clear()
         if not waiting:
             return
         self._make_hidden()
-        folder = os.open(self.hidden, os.O_RDONLY) if self.tensors.has_files else -1
+        if self.files is None:
+            path = self.hidden if self.tensors.has_files else None
+            self.files = _C.StepFiles(path, _MOST_WAITING - _MOST_WAITING // _PARTS)
+        self.rows.append(self.tensors.write(self.files, waiting, self.long_names, at_once))
+
+    def settle(self) -> None:
+        """All tensors that came are in files, and no more come."""
         try:
-            self.rows.append(self.tensors.write(folder, waiting, self.long_names))
+            self.flush()
         finally:
-            if folder >= 0:
-                os.close(folder)
+            written, self.files = self.files, None
+            if written is not None:
+                written.finish()
 
     def _make_hidden(self) -> None:
         if not self.is_made:
@@ -84,7 +96,7 @@ class StepFolder:
     def publish(self) -> None:
         """Write what waits, and show the folder, or what it holds in the one that is there already."""
         try:
-            self.flush()
+            self.settle()
         finally:
             if self.long_names and os.path.isdir(self.hidden):
                 with open(

@@ -1,5 +1,5 @@
 """How tensors of a dump become files and rows of statistic.csv. What names, headers and cells look like is
-said here; native code puts them together for all tensors of a step (`_C.write_step`).
+said here; native code puts them together for all tensors of a step (`_C.StepFiles`).
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ class TensorFiles:
             array_of, self.numbers if self.device_statistics else statistics, self.digests, files.fitting,
         )  # fmt: skip
 
-    def write(self, folder: int, groups: list[Group], long_names: list[tuple[str, str]]) -> bytes:
-        """Rows of statistic.csv, empty if none are wanted. `folder`: a descriptor, -1 if no files are;
-        `long_names` takes which names stand for which longer ones.
+    def write(
+        self, to: _C.StepFiles, groups: list[Group], long_names: list[tuple[str, str]], at_once: bool
+    ) -> bytes:
+        """Rows of statistic.csv, empty if none are wanted. `long_names` takes which names stand for which
+        longer ones; unless `at_once`, the files are there when `to` has finished.
 
         Errors: OSError; what is whole by then stays.
         """
@@ -68,7 +70,7 @@ class TensorFiles:
                 described.clear()
             describe = functools.partial(self.describe, layout)
             settings = (*self.head, described, describe, *self.tail)
-            rows.append(_C.write_step(folder, list(members), settings, long_names))
+            rows.append(to.write(list(members), settings, long_names, at_once))
         return b"".join(rows)
 
     def op_name(self, full_name: str) -> str:

@@ -98,7 +98,7 @@ class Writer:
 
     def complete(self, step: Step, folder: StepFolder) -> None:
         """What a step's folder holds beside tensors."""
-        folder.flush()
+        folder.settle()
         if self.tensors.has_rows and folder.rows:
             folder.add_text("statistic.csv", [self.tensors.header.encode(), *folder.rows])
         for task, stamp, operator in step.overflows:
