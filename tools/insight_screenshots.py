@@ -156,7 +156,8 @@ def look(address: str, names: list[str]) -> None:
     try:
         for theme in ("light", "dark"):
             driver.get(address)
-            driver.execute_script("localStorage.setItem('mycelia-insight.theme', arguments[0])", theme)
+            for key, value in (("theme", theme), ("introduced.graph", "yes")):
+                driver.execute_script(f"localStorage.setItem('mycelia-insight.{key}', arguments[0])", value)
             for name in names:
                 driver.get("about:blank")
                 driver.get(address + PAGES[name])
