@@ -111,6 +111,15 @@ def test_what_can_be_compared(client):
     assert [row["run"] for row in only["runs"]] == ["b"]
 
 
+def test_tags_come_one_by_one_or_with_commas(client):
+    asked = lambda **query: client.get("/api/v1/runs/a/scalars", query)
+    both = asked(tags="loss,epoch", points=10).json()["series"]
+    assert [one["tag"] for one in both] == ["loss", "epoch"]
+    assert [one["tag"] for one in asked(tag="loss", tags="epoch").json()["series"]] == ["loss", "epoch"]
+    assert asked(tags="loss,none").status_code == 404
+    assert asked(tags=",").status_code == 400 and "'tag' is required" in asked(points=3).json()["error"]
+
+
 ARROW = {"Accept": "application/vnd.apache.arrow.stream"}
 
 

@@ -95,7 +95,11 @@ class SummaryLandscape:
         devices = _devices(device_ids)
         facts_path = os.path.join(self._ckpt_dir, "train_metadata.json")
         if not os.path.isfile(facts_path):
-            raise errors.value_error(_OWNER, f"there are no checkpoints of a training in {self._ckpt_dir}")
+            raise errors.value_error(
+                _OWNER,
+                f"there are no checkpoints of a training in {self._ckpt_dir}",
+                hint="SummaryCollector saves them if collect_specified_data has collect_landscape, {} say",
+            )
         with of_file(facts_path), open(facts_path, encoding="utf-8") as file:
             facts = _checked(json.load(file))
         options = {**facts, **(collect_landscape or {})}

@@ -39,9 +39,10 @@ def add(table: Table, library: Library) -> None:
     """Add the endpoints to `table`."""
 
     @table.get(
-        "/runs/{run:path}/scalars", RUN, Parameter("tag", str, "tags of scalars", many=True), *_DRAWING
-    )
-    def scalars(request: Request, run: str, tag: list[str], **drawn: Any) -> dict | Response:
+        "/runs/{run:path}/scalars", RUN, Parameter("tag", str, "tags of scalars", [], many=True),
+        Parameter("tags", str, "more of them, with commas between", ""), *_DRAWING,
+    )  # fmt: skip
+    def scalars(request: Request, run: str, tag: list[str], tags: str, **drawn: Any) -> dict | Response:
         """Points of scalars.
 
         Of each column of the drawing the first, the last, the least, the greatest and all points that are not
@@ -51,8 +52,11 @@ def add(table: Table, library: Library) -> None:
         drawing = _drawing(**drawn)
         found = run_of(library, run)
         known = _scalars(found)
+        wanted = [*tag, *filter(None, tags.split(","))]
+        if not wanted:
+            raise RequestError(400, "'tag' is required, or 'tags': tags of scalars")
         series: list[tuple[Run, Tag, Curve]] = []
-        for name in tag:
+        for name in wanted:
             if name not in known:
                 raise RequestError(404, f"run {run!r} has no scalar {name!r}")
             if drawing.x and drawing.x not in known:
