@@ -202,6 +202,54 @@ def msrun(
     raise typer.Exit(code)
 
 
+@app.command(context_settings=_PASS_ON)
+def launch(
+    ctx: typer.Context,
+    task_script: Annotated[str, typer.Argument(help="A script, or another program, and its arguments.")],
+    engine: Annotated[str, typer.Option("--engine", help="Who places the processes: ray.")] = "ray",
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="Of the cluster; else RAY_ADDRESS, or one of this machine alone."),
+    ] = None,
+    worker_num: Annotated[int, typer.Option("--worker_num", help="Processes of the job.")] = 8,
+    cpus: Annotated[float, typer.Option("--cpus", help="CPUs of each process.")] = 1.0,
+    log_dir: Annotated[
+        Path, typer.Option("--log_dir", help="Folder of the logs, on the machine of each rank.")
+    ] = Path(),
+    cluster_time_out: Annotated[
+        int, typer.Option("--cluster_time_out", help="Seconds in which all processes must have come.")
+    ] = 600,
+    restarts: Annotated[
+        int, typer.Option("--restarts", help="How often all are started anew after one has failed.")
+    ] = 0,
+    min_worker_num: Annotated[
+        int, typer.Option("--min_worker_num", help="Each time with one process fewer, down to this many.")
+    ] = -1,
+) -> None:
+    """Run a script in several processes on the machines of a Ray cluster; they meet and fail as those of
+    msrun.
+    """
+    from mycelia.parallel import launcher, ray_launcher
+
+    if engine != "ray":
+        raise typer.BadParameter(f"--engine must be ray, but got {engine}; msrun needs none")
+    if not cpus > 0:
+        raise typer.BadParameter(f"--cpus must be positive, but got {cpus:g}")
+    try:
+        job = launcher.Job(
+            [task_script, *ctx.args], worker_num, log_dir=log_dir, cluster_time_out=cluster_time_out,
+            restarts=restarts, min_worker_num=min_worker_num, program="launch",
+        )  # fmt: skip
+    except errors.MyceliaValueError as cause:
+        raise typer.BadParameter(str(cause).splitlines()[0]) from None
+    try:
+        code = ray_launcher.run(job, address, cpus)
+    except (OSError, errors.MyceliaRuntimeError) as cause:
+        typer.echo(f"launch: {cause}", err=True)
+        code = 1
+    raise typer.Exit(code)
+
+
 @app.command()
 def doctor(
     where: Annotated[

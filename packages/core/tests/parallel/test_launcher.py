@@ -130,7 +130,7 @@ sys.exit(5)
 def test_ranks_that_were_given_by_arrival_are_blamed_by_these(tmp_path, capfd, monkeypatch, node_rank):
     """Not by their place on the machine, which is another number."""
     monkeypatch.setattr(launcher, "_meeting_place", lambda job: None)  # which is on another machine
-    monkeypatch.setattr(launcher, "_PATIENCE_S", 120.0)  # this machine may be slow
+    monkeypatch.setattr(launcher, "PATIENCE_S", 120.0)  # this machine may be slow
     script = tmp_path / "work.py"
     script.write_text(RANKS_BY_ARRIVAL)
     command = [sys.executable, str(script), str(tmp_path), str(node_rank)]

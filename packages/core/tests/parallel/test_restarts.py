@@ -36,7 +36,7 @@ def test_all_start_anew_after_one_was_killed(tmp_path, capfd):
 @noticed
 def test_a_frozen_rank_is_noticed(tmp_path, capfd, monkeypatch):
     """Its process lives, so that nobody misses a connection."""
-    monkeypatch.setattr(launcher, "_FROZEN_S", 0.0)
+    monkeypatch.setattr(launcher, "FROZEN_S", 0.0)
     script = "[ $MYCELIA_RESTART = 1 ] && exit 0; if [ $RANK_ID = 0 ]; then kill -STOP $$; fi; sleep 100000"
     assert launcher.run(job(tmp_path, script, restarts=1)) == 0
     assert "rank 0 was frozen by a signal; all others were ended; 2 proc" in capfd.readouterr().out
@@ -44,7 +44,7 @@ def test_a_frozen_rank_is_noticed(tmp_path, capfd, monkeypatch):
 
 @noticed
 def test_a_frozen_rank_may_be_the_last_failure(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(launcher, "_FROZEN_S", 0.0)
+    monkeypatch.setattr(launcher, "FROZEN_S", 0.0)
     script = "if [ $MYCELIA_RESTART = $RANK_ID ]; then echo here; kill -STOP $$; fi; sleep 100000"
     assert launcher.run(job(tmp_path, script, restarts=1)) == 128 + signal.SIGSTOP
     told = capfd.readouterr().out.split("\nmsrun: ")[-1]
@@ -158,7 +158,7 @@ print("equal", all(np.array_equal(one, other) for one, other in zip(disturbed, w
 @noticed
 def test_a_training_goes_on_to_the_same_bits_after_ranks_were_killed_and_frozen(tmp_path, monkeypatch):
     """Real processes, for no others can be killed; two of them start three times, which takes its seconds."""
-    monkeypatch.setattr(launcher, "_FROZEN_S", 0.0)
+    monkeypatch.setattr(launcher, "FROZEN_S", 0.0)
     script, logs = tmp_path / "train.py", tmp_path / "logs"
     script.write_text(TRAIN)
     assert launcher.run(Job([str(script), str(tmp_path / "states")], 2, log_dir=logs, restarts=2)) == 0

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -27,10 +27,10 @@ from mycelia.parallel.engines import rendezvous
 from mycelia.parallel.workers import Guard, Worker, end
 
 DEFAULT_PORT = 8118  # MindSpore's
-_PATIENCE_S = 3.0  # from asking a process to end to ending it: all are gone within 5 s
-_FROZEN = 128 + getattr(signal, "SIGSTOP", 19)  # the exit code where a rank stands still
-_FROZEN_S = 3.0  # a signal may stop a process for a moment
-_MISSED = re.compile(r"rank (\d+) takes no part in")  # what a rank says that fails because another has gone
+PATIENCE_S = 3.0  # from asking a process to end to ending it: all are gone within 5 s
+FROZEN = 128 + getattr(signal, "SIGSTOP", 19)  # the exit code where a rank stands still
+FROZEN_S = 3.0  # a signal may stop a process for a moment
+MISSED = re.compile(r"rank (\d+) takes no part in")  # what a rank says that fails because another has gone
 _MOST_LINES = 60  # of a failed rank's log that are shown at the end
 
 
@@ -56,42 +56,46 @@ class Job:
     tail: Sequence[int] | None = None
     restarts: int = 0
     min_worker_num: int = -1
+    program: str = "msrun"  # who tells of it
 
     def __post_init__(self) -> None:
         """Errors: ValueError names the option."""
         if self.worker_num < 1:
-            raise errors.value_error("msrun", f"--worker_num must be positive, but got {self.worker_num}")
+            raise errors.value_error(
+                self.program, f"--worker_num must be positive, but got {self.worker_num}"
+            )
         if self.local_worker_num < 0:
             self.local_worker_num = self.worker_num
         if not 0 < self.local_worker_num <= self.worker_num:
             raise errors.value_error(
-                "msrun",
+                self.program,
                 f"--local_worker_num must be in [1, {self.worker_num}], but got {self.local_worker_num}",
             )
         if self.master_port is not None and not 1024 <= self.master_port <= 65535:
             raise errors.value_error(
-                "msrun", f"--master_port must be in [1024, 65535], but got {self.master_port}"
+                self.program, f"--master_port must be in [1024, 65535], but got {self.master_port}"
             )
         if not 0 < self.cluster_time_out <= LONGEST_S:
             raise errors.value_error(
-                "msrun",
+                self.program,
                 f"--cluster_time_out must be in [1, {LONGEST_S:.0f}], but got {self.cluster_time_out}",
             )
         if self.node_rank >= 0 and (self.node_rank + 1) * self.local_worker_num > self.worker_num:
             raise errors.value_error(
-                "msrun", f"node {self.node_rank} of {self.local_worker_num} processes each does not fit "
+                self.program, f"node {self.node_rank} of {self.local_worker_num} processes each does not fit "
                 f"--worker_num {self.worker_num}",
             )  # fmt: skip
         if self.restarts < 0:
-            raise errors.value_error("msrun", f"--restarts must be at least 0, but got {self.restarts}")
+            raise errors.value_error(self.program, f"--restarts must be at least 0, but got {self.restarts}")
         if self.min_worker_num < 0:
             self.min_worker_num = self.worker_num
         if not 0 < self.min_worker_num <= self.worker_num:
             raise errors.value_error(
-                "msrun", f"--min_worker_num must be in [1, {self.worker_num}], but got {self.min_worker_num}"
+                self.program,
+                f"--min_worker_num must be in [1, {self.worker_num}], but got {self.min_worker_num}",
             )
         if self.min_worker_num < self.worker_num and not self.is_local:
-            raise errors.value_error("msrun", "--min_worker_num needs all processes on this machine")
+            raise errors.value_error(self.program, "--min_worker_num needs all processes on this machine")
 
     @property
     def is_local(self) -> bool:
@@ -105,7 +109,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class _Failure:
+class Failure:
     """What is told of a rank that has failed."""
 
     headline: str
@@ -113,9 +117,14 @@ class _Failure:
     end: list[str]  # of the log
 
 
-def run(job: Job) -> int:
-    """Runs the job to its end; the exit code: 0, or that of the rank that failed first (128 + number of a
-    signal) in the last start.
+#: Starts a job, for the n-th time anew, with its token, and waits for its end or a signal: the exit code,
+#: and what has failed.
+Once = Callable[[Job, int, str, "queue.SimpleQueue[Worker | int]"], "tuple[int, Failure | None]"]
+
+
+def run(job: Job, once: Once | None = None) -> int:
+    """Runs the job to its end, on this machine or as `once` does; the exit code: 0, or that of the rank that
+    failed first (128 + number of a signal) in the last start.
 
     Errors: RuntimeError if the port is taken, OSError if logs cannot be written.
     """
@@ -128,10 +137,10 @@ def run(job: Job) -> int:
         for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(s) is not signal.SIG_IGN  # nohup
     }
-    failures: list[_Failure] = []
+    failures: list[Failure] = []
     try:
         while True:
-            code, failure = _run_once(job, len(failures), token, changes)
+            code, failure = (once or _run_once)(job, len(failures), token, changes)
             if failure is None:
                 return code
             failures.append(failure)
@@ -139,13 +148,13 @@ def run(job: Job) -> int:
                 break
             job = _with_fewer(job)
             print(
-                f"msrun: {failure.headline}; {job.worker_num} processes are started anew "
+                f"{job.program}: {failure.headline}; {job.worker_num} processes are started anew "
                 f"({len(failures)} of {job.restarts})", flush=True,
             )  # fmt: skip
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    _tell(failures)
+    _tell(job.program, failures)
     return code
 
 
@@ -159,7 +168,7 @@ def _with_fewer(job: Job) -> Job:
 
 def _run_once(
     job: Job, restart: int, token: str, changes: queue.SimpleQueue[Worker | int]
-) -> tuple[int, _Failure | None]:
+) -> tuple[int, Failure | None]:
     """Starts all and waits for their end; the exit code, and what has failed."""
     meeting = _meeting_place(job)
     port = meeting.getsockname()[1] if meeting is not None else (job.master_port or DEFAULT_PORT)
@@ -176,7 +185,7 @@ def _run_once(
             workers[-1].watch(changes.put)
         code, guilty = _supervise(workers, changes, job.restarts > 0, job.is_local)
     finally:
-        end(workers, _PATIENCE_S)
+        end(workers, PATIENCE_S)
         guard.dismiss()
         if place is not None:
             place.stop()
@@ -196,20 +205,25 @@ def _meeting_place(job: Job):
         raise
 
 
-def environment(job: Job, local: int, port: int, token: str, restart: int = 0) -> Mapping[str, str]:
+def told_to(
+    job: Job, rank: int, local: tuple[int, int], port: int, token: str, restart: int
+) -> dict[str, str]:
     """What a worker is told: MindSpore's variables, those of torchrun that say the same, the job's token,
-    and how often the job was started anew.
+    and how often the job was started anew. `local`: its number and how many there are on its machine.
     """
-    rank = job.rank(local)
     told = {
         "MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": str(job.worker_num), "RANK_SIZE": str(job.worker_num),
         "MS_SCHED_HOST": job.master_addr, "MS_SCHED_PORT": str(port),
         "MS_TOPO_TIMEOUT": str(job.cluster_time_out),
-        "DEVICE_ID": str(local), "LOCAL_RANK": str(local), "LOCAL_WORLD_SIZE": str(job.local_worker_num),
+        "DEVICE_ID": str(local[0]), "LOCAL_RANK": str(local[0]), "LOCAL_WORLD_SIZE": str(local[1]),
         "MYCELIA_JOB_TOKEN": token, "MYCELIA_RESTART": str(restart), "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
-    if rank >= 0:
-        told |= {"RANK_ID": str(rank), "MS_NODE_ID": str(rank)}
+    return told if rank < 0 else {**told, "RANK_ID": str(rank), "MS_NODE_ID": str(rank)}
+
+
+def environment(job: Job, local: int, port: int, token: str, restart: int = 0) -> Mapping[str, str]:
+    """That of a worker on this machine."""
+    told = told_to(job, job.rank(local), (local, job.local_worker_num), port, token, restart)
     if "MYCELIA_THREADS" not in os.environ:
         told["MYCELIA_THREADS"] = str(max(1, len(_cores()) // job.local_worker_num))
     return {**os.environ, **told}
@@ -225,28 +239,44 @@ def _start(
     job: Job, restart: int, local: int, port: int, token: str, guard: Guard, shown: threading.Lock
 ) -> Worker:
     rank = job.rank(local)
-    number = str(rank if rank >= 0 else local)
-    ending = f".restart_{restart}.log" if restart else ".log"
-    log = job.log_dir / (job.worker_log_name.replace("[rankid]", number) + ending)
-    command = list(job.command)
-    if command[0].endswith(".py"):  # as `mycelia run`: `import mindspore` means mycelia
-        command = [sys.executable, "-m", "mycelia", "run", *command]
-    out = log.open("wb")
-    try:
-        told = environment(job, local, port, token, restart)
-        worker = Worker(command, told, guard, local=local, rank=rank, log=log)
-    except BaseException:
-        out.close()
-        raise
+    log = log_of(job, rank if rank >= 0 else local, restart)
+    told = environment(job, local, port, token, restart)
+    show = job.tail is None or local in job.tail
+    worker = started(job.command, told, guard, local, rank, log, shown if show else None)
     process = worker.process
     if job.bind_core and hasattr(os, "sched_setaffinity"):
         cores = _cores()
         share = max(1, len(cores) // job.local_worker_num)
         first = local * share % len(cores)
         os.sched_setaffinity(process.pid, cores[first : first + share])
-    show = job.tail is None or local in job.tail
+    return worker
+
+
+def log_of(job: Job, number: int, restart: int) -> Path:
+    """Where the output of a worker goes."""
+    ending = f".restart_{restart}.log" if restart else ".log"
+    return job.log_dir / (job.worker_log_name.replace("[rankid]", str(number)) + ending)
+
+
+def started(
+    command: Sequence[str], told: Mapping[str, str], guard: Guard, local: int, rank: int, log: Path,
+    shown: threading.Lock | None,
+) -> Worker:  # fmt: skip
+    """A process whose lines go to `log`, and to the screen behind its name, one worker at a time, unless
+    `shown` is None.
+    """
+    command = list(command)
+    if command[0].endswith(".py"):  # as `mycelia run`: `import mindspore` means mycelia
+        command = [sys.executable, "-m", "mycelia", "run", *command]
+    out = log.open("wb")
+    try:
+        worker = Worker(command, told, guard, local=local, rank=rank, log=log)
+    except BaseException:
+        out.close()
+        raise
+    prefix = "" if shown is None else f"[{worker.name}] "
     reader = threading.Thread(
-        target=_copy, args=(process.stdout, out, f"[{worker.name}] " if show else "", shown)
+        target=_copy, args=(worker.process.stdout, out, prefix, shown or threading.Lock())
     )
     reader.daemon = True  # a grandchild may keep the pipe open
     reader.start()
@@ -276,7 +306,7 @@ def _show(text: str) -> None:
     sys.stdout.flush()
 
 
-def _exit_code(status: int) -> int:
+def exit_code(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
@@ -293,9 +323,9 @@ def _supervise(
         left = None
         if ends_frozen and stopped and (len(stopped) < len(running) or not are_all):
             first = min(stopped, key=lambda w: w.stopped_at or 0.0)
-            left = (first.stopped_at or 0.0) + _FROZEN_S - time.monotonic()
+            left = (first.stopped_at or 0.0) + FROZEN_S - time.monotonic()
             if left <= 0:
-                return _FROZEN, first
+                return FROZEN, first
         try:
             found = changes.get(timeout=left)
         except queue.Empty:
@@ -307,18 +337,18 @@ def _supervise(
         running.remove(found)
         if found.status:
             guilty = _guilty(found, workers)
-            return _exit_code(guilty.status or 0), guilty
+            return exit_code(guilty.status or 0), guilty
     return 0, None
 
 
 def _guilty(worker: Worker, workers: list[Worker]) -> Worker:
     """Who made `worker` fail: the rank that it missed, if that has failed as well; else itself."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + PATIENCE_S
     seen = {worker.local}
     while True:
         for reader in worker.readers:
             reader.join(1.0)  # what it said last is in its log
-        missed = _MISSED.findall(worker.log.read_text(errors="replace"))
+        missed = MISSED.findall(worker.log.read_text(errors="replace"))
         other = next((w for w in workers if missed and w.name == f"rank {missed[-1]}"), None)
         if other is None or other.local in seen or not other.wait(max(0.0, until - time.monotonic())):
             return worker
@@ -326,20 +356,24 @@ def _guilty(worker: Worker, workers: list[Worker]) -> Worker:
         worker = other
 
 
-def _failure(worker: Worker, code: int) -> _Failure:
-    """The end of the log of the rank that failed, from its last traceback on."""
-    lines = worker.log.read_text(errors="replace").splitlines()
+def _failure(worker: Worker, code: int) -> Failure:
+    return failure_of(worker.name, code, worker.log, worker.log.read_text(errors="replace"))
+
+
+def failure_of(name: str, code: int, log: Path, text: str) -> Failure:
+    """What is told of a rank that has failed: the end of its log, from its last traceback on."""
+    lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     told = lines[starts[-1] :] if starts else lines
-    how = "was frozen by a signal" if code == _FROZEN else f"has failed with exit code {code}"
-    return _Failure(f"{worker.name} {how}; all others were ended", worker.log, told[-_MOST_LINES:])
+    how = "was frozen by a signal" if code == FROZEN else f"has failed with exit code {code}"
+    return Failure(f"{name} {how}; all others were ended", log, told[-_MOST_LINES:])
 
 
-def _tell(failures: list[_Failure]) -> None:
+def _tell(program: str, failures: list[Failure]) -> None:
     """The first failure, which others may only repeat, and the last if it ended otherwise."""
     first, last = failures[0], failures[-1]
     for failure in (first,) if last.end == first.end else (first, last):
-        print(f"\nmsrun: {failure.headline}. {failure.log} ends:", *failure.end, sep="\n", flush=True)
+        print(f"\n{program}: {failure.headline}. {failure.log} ends:", *failure.end, sep="\n", flush=True)
 
 
 def leave_running(command: Sequence[str], log_dir: Path) -> int:
