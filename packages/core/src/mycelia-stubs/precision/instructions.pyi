@@ -7,11 +7,12 @@ from mycelia.debug.reading.folders import Dump as Dump, Record as Record
 from mycelia.debug.reading.ir import read_graphs as read_graphs
 from mycelia.debug.statistics import array_of as array_of
 from mycelia.engine.ir.graph import Graph as Graph, Node as Node
-from mycelia.engine.observing.observers import Names as Names, Operator as Operator, Watched as Watched
+from mycelia.engine.observing.observers import Watched as Watched
+from mycelia.engine.observing.operator_names import Operator as Operator, named_operators as named_operators
 
 __all__ = [
-    "Dump", "Graph", "NET", "Names", "Node", "Operator", "ProgramDump", "Record", "Watched", "alike",
-    "array_of", "first_difference", "read_graphs",
+    "Dump", "Graph", "NET", "Node", "Operator", "ProgramDump", "Record", "Watched", "alike", "array_of",
+    "first_difference", "named_operators", "read_graphs",
 ]
 
 NET: str

@@ -5,7 +5,8 @@ from mycelia.debug.precision.operator_check import (
 from mycelia.debug.statistics import array_of as array_of
 from mycelia.engine._C import Tensor as Tensor
 from mycelia.engine.base.tolerances import tolerance as tolerance
-from mycelia.engine.observing.observers import Observer as Observer, Operator as Operator, Run as Run
+from mycelia.engine.observing.observers import Observer as Observer, Run as Run
+from mycelia.engine.observing.operator_names import Operator as Operator
 
 __all__ = [
     "COLUMNS", "Checked", "FAIL", "INPUTS", "LIST", "Observer", "Operator", "OperatorCheck", "PASS",
