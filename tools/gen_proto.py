@@ -24,6 +24,7 @@ SOURCES = {  # proto file -> where its messages are used
     "core/src/mycelia/io/mindir/mindir.proto": "core/src/mycelia/io/mindir/mindir_pb2.py",
     "core/src/mycelia/io/onnx/onnx.proto": "core/src/mycelia/io/onnx/onnx_pb2.py",
     "core/src/mycelia/io/checkpoint.proto": "core/tests/io/checkpoint_pb2.py",
+    "core/src/mycelia/parallel/strategy.proto": "core/src/mycelia/parallel/strategy_pb2.py",
     "core/src/mycelia/debug/messages/debugger.proto": "core/src/mycelia/debug/messages/debugger_pb2.py",
     "core/src/mycelia/train/summary/summary.proto": "core/src/mycelia/train/summary/summary_pb2.py",
     "cache/src/mycelia_cache/proto/cache.proto": "cache/src/mycelia_cache/proto/cache_pb2.py",

@@ -141,20 +141,21 @@ from mycelia.nn.metrics.similarity import CosineSimilarity as CosineSimilarity
 from mycelia.nn.metrics.text import BleuScore as BleuScore, Perplexity as Perplexity
 from mycelia.ops.primitive import constexpr as constexpr
 from mycelia.parallel import (
-    parameter_broadcast as parameter_broadcast,
+    load_distributed_checkpoint as load_distributed_checkpoint,
+    merge_pipeline_strategys as merge_pipeline_strategys, parameter_broadcast as parameter_broadcast,
     sync_pipeline_shared_parameters as sync_pipeline_shared_parameters,
+    transform_checkpoint_by_rank as transform_checkpoint_by_rank,
+    transform_checkpoints as transform_checkpoints,
 )
 from mycelia.parallel.checkpoints import (
     build_searched_strategy as build_searched_strategy,
     get_ckpt_path_with_strategy as get_ckpt_path_with_strategy,
-    load_distributed_checkpoint as load_distributed_checkpoint,
     load_segmented_checkpoints as load_segmented_checkpoints,
-    merge_pipeline_strategys as merge_pipeline_strategys, merge_sliced_parameter as merge_sliced_parameter,
-    rank_list_for_transform as rank_list_for_transform, restore_group_info_list as restore_group_info_list,
-    transform_checkpoint_by_rank as transform_checkpoint_by_rank,
-    transform_checkpoints as transform_checkpoints, unified_safetensors as unified_safetensors,
+    merge_sliced_parameter as merge_sliced_parameter, restore_group_info_list as restore_group_info_list,
+    unified_safetensors as unified_safetensors,
 )
 from mycelia.parallel.layout import Layout as Layout, shard as shard
+from mycelia.parallel.transform import rank_list_for_transform as rank_list_for_transform
 from mycelia.profiler.profiler import Profiler as Profiler
 from mycelia.runtime import (
     set_cpu_affinity as set_cpu_affinity, set_device_limit as set_device_limit,

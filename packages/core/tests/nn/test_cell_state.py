@@ -124,8 +124,8 @@ def test_marks():
     assert float(net.get_buffer("steps").sum()) == 7
     with pytest.raises(AttributeError):
         net.get_buffer("scale")
-    with pytest.raises(NotImplementedError):
-        net.shard(((1, 1),))
+    with pytest.raises(TypeError, match="in_strategy"):
+        net.shard([(1, 1)])
     with pytest.raises(ValueError):
         net.set_boost("more")
 

@@ -295,7 +295,7 @@ def test_unequal_shares_are_refused_on_all_ranks(together):
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"parallel_mode": "semi_auto_parallel"}, NotImplementedError, "would cut operators among processes"),
+        ({"parallel_mode": "auto_parallel"}, NotImplementedError, "would cut operators among processes"),
         (
             {"parallel_mode": "data_parallel", "device_num": 4},
             RuntimeError,

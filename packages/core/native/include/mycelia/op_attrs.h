@@ -218,5 +218,6 @@ typedef struct { int64_t axis; } myc_unstack_attrs;
 typedef struct { int64_t size; } myc_weighted_count_attrs;
 typedef struct { int64_t carried; } myc_while_history_attrs;
 typedef struct { int64_t carried; } myc_while_loop_attrs;
+typedef struct { myc_ints matrix; myc_ints counts; myc_ints axes; } myc_with_layout_attrs;
 
 #endif

@@ -42,10 +42,10 @@ from mycelia.nn.metrics.text import BleuScore as BleuScore, Perplexity as Perple
 from mycelia.nn.metrics.words import (
     CharacterErrorRate as CharacterErrorRate, RougeScore as RougeScore, WordErrorRate as WordErrorRate,
 )
+from mycelia.parallel import load_distributed_checkpoint as load_distributed_checkpoint
 from mycelia.parallel.checkpoints import (
     build_searched_strategy as build_searched_strategy,
     get_ckpt_path_with_strategy as get_ckpt_path_with_strategy,
-    load_distributed_checkpoint as load_distributed_checkpoint,
     merge_sliced_parameter as merge_sliced_parameter, restore_group_info_list as restore_group_info_list,
 )
 from mycelia.train.amp import build_train_network as build_train_network

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -16,6 +17,7 @@ import numpy as np
 
 from mycelia.engine.base import errors, ignored, log
 from mycelia.engine.communication import stages, world
+from mycelia.engine.communication.share import GridShare
 from mycelia.io import ckpt, provenance, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.into_net import load_param_into_net
@@ -70,6 +72,12 @@ def save_checkpoint(
             )
     entries, tell = _entries(save_obj, append_dict, choice_func, bool(integrated_save))
     if format == "safetensors":
+        if _LAYOUTS in entries:
+            raise errors.error(
+                errors.NotSupportedError, "save_checkpoint", "parts of Parameters are written into ckpt "
+                "files only",
+                hint="integrated_save=True writes whole Parameters in either format",
+            )  # fmt: skip
         texts = [name for name, value in entries.items() if isinstance(value, str)]
         if texts:
             raise TypeError(f"For 'save_checkpoint', safetensors files cannot hold text: {', '.join(texts)}")
@@ -115,15 +123,26 @@ def _entries(
     if choice_func is not None:
         entries = {name: value for name, value in entries.items() if choice_func(name)}
     tell = provenance.writing("checkpoint", filter(_is_tensor, entries.values()))
+    grids = {} if joins else {n: v.share for n, v in entries.items() if isinstance(_share(v), GridShare)}
     entries = {n: value if isinstance(value, str) else _raw(value, joins) for n, value in entries.items()}
+    if grids:
+        entries[_LAYOUTS] = json.dumps({name: [s.rank, s.matrix, s.axes, s.shape] for name,
+        s in grids.items()})
     for name, value in (append_dict or {}).items():
         entries[name] = _appended(name, value)
     return entries, tell
 
 
+_LAYOUTS = "mycelia.layouts"  # an entry that says where the parts in a file lie in the whole
+
+
+def _share(value: Any) -> Any:
+    return getattr(value, "share", None)
+
+
 def _raw(value: Any, joins: bool) -> Raw:
     found = of_tensor(value)
-    share = getattr(value, "share", None)
+    share = _share(value)
     if share is None or not joins:
         return found
     parts = world.group("save_checkpoint", stages.data_group("save_checkpoint")).all_gather(found.array)
@@ -307,8 +326,13 @@ def load_checkpoint(
     """
     path = _checked_load_path(ckpt_file_name, format)
     chosen = _chooser(filter_prefix, specify_prefix, choice_func)
-    entries = read_entries(path, format, crc_check=crc_check, key=dec_key, mode=dec_mode, chosen=chosen)
+    known = {_LAYOUTS}.__contains__
+    entries = read_entries(
+        path, format, crc_check=crc_check, key=dec_key, mode=dec_mode, chosen=lambda n: known(n) or chosen(n)
+    )
+    grids = entries.pop(_LAYOUTS, None)
     parameters = {name: _loaded(name, value) for name, value in entries.items() if value is not None}
+    _lay(path, parameters, grids)
     if not parameters:
         raise ValueError(
             "The loaded parameter dict is empty after filter or specify, please check whether "
@@ -318,6 +342,25 @@ def load_checkpoint(
     if net is not None:
         load_param_into_net(net, parameters, strict_load)
     return parameters
+
+
+def _lay(path: Any, parameters: Mapping[str, Any], grids: Any) -> None:
+    """Tells parts of Parameters where they lie in the whole, as the entry `_LAYOUTS` says."""
+    if grids is None:
+        return
+    try:
+        found = {
+            name: GridShare(rank, tuple(matrix), tuple(map(tuple, axes)), tuple(shape))
+            for name, (rank, matrix, axes, shape) in json.loads(grids).items()
+        }
+        wrong = [n for n, p in parameters.items() if n in found and tuple(p.shape) != found[n].part_shape]
+    except (ValueError, TypeError, AttributeError, IndexError, ZeroDivisionError) as cause:
+        raise _unreadable(path, f"what it says of parts is damaged ({cause})") from None
+    if wrong:
+        raise _unreadable(path, f"{wrong[0]} has another shape than the part that it is said to be")
+    for name, share in found.items():
+        if name in parameters:
+            parameters[name].share = share
 
 
 def read_entries(path, format: str = "ckpt", **options) -> dict[str, Raw | str | None]:

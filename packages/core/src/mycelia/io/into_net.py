@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from mycelia.engine import _C
 from mycelia.engine.base import ignored, log
+from mycelia.engine.communication.share import GridShare
 from mycelia.io import provenance
 
 _log = log.logger(__name__)
@@ -117,7 +121,13 @@ def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
     if isinstance(value, str):
         return None, f"the net has {_type_text(target)}, the checkpoint has a text"
     shape, wanted = tuple(value.shape), tuple(target.shape)
-    if target.share is not None and shape == target.share.shape:
+    own = getattr(value, "share", None)
+    if isinstance(own, GridShare) and own != target.share:
+        return None, _other_part(target, own)
+    if isinstance(target.share, GridShare) and own is None and shape == target.share.shape:
+        value = _C.from_array(np.ascontiguousarray(target.share.of(value._bits())), value.dtype, False)
+        shape = wanted
+    elif target.share is not None and shape == target.share.shape:
         begin, end = target.share.place
         part = ops.reshape(value, (-1,))[begin:end]
         missing = target.share.length - (end - begin)
@@ -140,6 +150,16 @@ def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
         )
         value = ops.cast(value, target.dtype)
     return ops.reshape(value, wanted) if shape != wanted else value, ""
+
+
+def _other_part(target: Any, own: GridShare) -> str:
+    """Why a part of one training is none of another's."""
+    at = ", ".join(f"{s.start}:{s.stop}" for s in own.place(own.rank))
+    had = f"the checkpoint has the part [{at}] of {list(own.shape)}, of rank {own.rank} of {own.size}"
+    if target.share is not None:
+        return f"{had}, the net another one: transform_checkpoints cuts anew by two strategy files"
+    way = "transform_checkpoints, or load_distributed_checkpoint, puts parts together by a strategy file"
+    return f"the net has all of {_type_text(target)}, {had}: {way}"
 
 
 def _type_text(tensor: Any) -> str:

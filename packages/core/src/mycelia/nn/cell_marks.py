@@ -11,6 +11,7 @@ from collections import OrderedDict
 from enum import Enum
 
 from mycelia.engine.base import config, errors, ignored, log
+from mycelia.engine.sharding import annotate
 
 
 class MixedPrecisionType(Enum):
@@ -222,12 +223,16 @@ class CellMarks:
         return self
 
     def shard(self, in_strategy, out_strategy=None, parameter_plan=None, device="Ascend", level=0):
-        """Spreading over devices: not there. Raises NotSupportedError; the Ascend backend would have it."""
-        raise errors.error(
-            errors.NotSupportedError,
-            type(self).__name__,
-            "shard: one process has one device; spreading over several needs an Ascend or GPU backend",
-        )
+        """This Cell as a function whose tensors are divided among the ranks of `semi_auto_parallel`.
+
+        `in_strategy`, `out_strategy`: an entry for each tensor, a tuple of numbers of parts, a Layout or
+        None; `parameter_plan`: the same for Parameters, by their names, with or without "self." in front.
+        `device` and `level` are for searches of strategies, and without effect. Errors: TypeError,
+        ValueError.
+        """
+        del device, level
+        return annotate.shard(type(self).__name__, self, in_strategy, out_strategy, annotate.plan(self,
+        parameter_plan))
 
     def parameters_broadcast_dict(self, recurse: bool = True) -> OrderedDict | None:
         """Parameter name -> Parameter of those that devices would share; None when there is none."""

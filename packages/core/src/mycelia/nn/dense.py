@@ -12,7 +12,7 @@ from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.activation import get_activation
 from mycelia.nn.cell import Cell
 from mycelia.nn.parameters import check_positive
-from mycelia.nn.parts import Part, operator
+from mycelia.nn.parts import Part, has_strategy, operator
 
 
 class Dense(Cell):
@@ -54,8 +54,18 @@ class Dense(Cell):
             )
 
     def construct(self, x):
-        x = _linalg.dense(x, self.weight, self.bias)
+        if has_strategy(self, "matmul", "bias_add"):
+            x = self._by_operators(x)
+        else:
+            x = _linalg.dense(x, self.weight, self.bias)
         return x if self.activation is None else self.activation(x)
+
+    def _by_operators(self, x):
+        """As `construct` without the activation, by the operators that may have strategies."""
+        lead = x.shape[:-1]
+        x = self.matmul(x if len(lead) == 1 else x.reshape(-1, x.shape[-1]), self.weight)
+        x = x if self.bias is None else self.bias_add(x, self.bias)
+        return x if len(lead) == 1 else x.reshape(*lead, self.out_channels)
 
     def extend_repr(self):
         sizes = f"input_channels={self.in_channels}, output_channels={self.out_channels}"

@@ -9,6 +9,7 @@ from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
 from mycelia.nn.clipping import clipped
 from mycelia.nn.parameters import check_positive
+from mycelia.nn.parts import has_strategy, operator
 
 
 class EmbeddingLookup(Cell):
@@ -83,6 +84,8 @@ class Embedding(Cell):
     Errors: IndexError for an id outside [0, vocab_size).
     """
 
+    gather = operator("Gather")
+
     def __init__(
         self,
         vocab_size,
@@ -112,6 +115,8 @@ class Embedding(Cell):
     def construct(self, ids):
         from mycelia.engine.ops.arrays.gathering import embedding
 
+        if has_strategy(self, "gather"):
+            return self.gather(self.embedding_table, ids, 0)
         return embedding(ids, self.embedding_table)
 
     def extend_repr(self):

@@ -14,7 +14,7 @@ from mycelia.engine.ops.nn_ops.lrn import lrn
 from mycelia.engine.ops.nn_ops.norm import _layer_norm, rms_norm
 from mycelia.nn.cell import Cell
 from mycelia.nn.parameters import check_group_norm, check_positive, parameters
-from mycelia.nn.parts import operator
+from mycelia.nn.parts import has_strategy, operator
 
 
 class _ChannelNorm(Cell):
@@ -169,6 +169,8 @@ class LayerNorm(Cell):
         )
 
     def construct(self, x):
+        if has_strategy(self, "layer_norm"):
+            return self.layer_norm(x, self.gamma, self.beta)[0]
         return _layer_norm(x, self.gamma, self.beta, begin_norm_axis=self.begin_norm_axis,
             begin_params_axis=self.begin_params_axis,
                            epsilon=self.epsilon)[0]  # fmt: skip

@@ -26,6 +26,11 @@ class Part:
         return made
 
 
+def has_strategy(cell, *names: str) -> bool:
+    """Whether the user has given one of these operators of a Cell a strategy (`Primitive.shard`)."""
+    return any("_strategies" in getattr(vars(cell).get(name), "__dict__", ()) for name in names)
+
+
 def operator(name: str, *arguments, **options) -> Part:
     """The primitive ``ops.<name>(*arguments, **options)``; an option that is a function is called with the
     Cell.

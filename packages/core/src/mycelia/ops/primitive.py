@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia.engine.base import errors, ignored
+from mycelia.engine.sharding import annotate
 
 _HIDDEN = ("input_names", "output_names")
 
@@ -112,10 +113,14 @@ class Primitive:
         return self.add_prim_attr("recompute", mode)
 
     def shard(self, in_strategy: tuple | None = None, out_strategy: tuple | None = None) -> Primitive:
-        """Record how inputs and outputs are to be split among devices; a warning says that one has all."""
+        """Say how inputs and outputs are divided among the ranks of `semi_auto_parallel`: a tuple of numbers
+        of parts, one for each axis, or a Layout, for each tensor. A process that trains alone has them whole.
+
+        Errors: TypeError, ValueError for what is none; of a call, in a graph that is divided: ValueError
+        naming the axis for tensors that cannot be cut so, RuntimeError if it runs eagerly.
+        """
         if in_strategy is None and out_strategy is None:
             return self
-        ignored.tell("Primitive.shard", "in_strategy", in_strategy, "no other process takes part")
         layout = False
         for label, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
             if strategy is None:
@@ -137,6 +142,9 @@ class Primitive:
                     raise errors.type_error(self.name, f"'{label}' must hold ints, but got {part}")
         if in_strategy is None:
             raise errors.value_error(self.name, f"out_strategy is {out_strategy}, which needs an in_strategy")
+        self.__dict__["_strategies"] = in_strategy, out_strategy
+        self.__class__ = _divided(type(self))
+        annotate.changed("Primitive.shard", in_strategy)
         if layout:
             self.add_prim_attr("in_layout", tuple(_layout(part) for part in in_strategy))
             if out_strategy is not None:
@@ -193,6 +201,22 @@ class Primitive:
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}={v}" for k, v in self.attrs.items() if k not in _HIDDEN)
         return f"Prim[{self.name}]<{shown}>" if shown else f"Prim[{self.name}]"
+
+
+@functools.cache
+def _divided(kind: type[Primitive]) -> type[Primitive]:
+    """The class of primitives of `kind` that have a strategy."""
+    if hasattr(kind, "_strategies_of"):
+        return kind
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        strategy, result = self._strategies
+        called = functools.partial(super(made, self).__call__)
+        return annotate.of_operator(self.name, self.attrs, strategy, result, called, args, kwargs)
+
+    members = {"__call__": call, "__doc__": kind.__doc__, "__module__": kind.__module__}
+    made = type(kind.__name__, (kind,), {**members, "_strategies_of": kind})
+    return made
 
 
 def _layout(part: Any) -> Any:

@@ -1,35 +1,38 @@
-"""Checkpoints that several devices wrote, each its part.
-
-Parts are put together here. What needs the strategy files of a parallel compilation says so: only training on
-several devices writes them.
-"""
+"""Checkpoints that several ranks wrote, each its part, put together; strategy files that say how they lie."""
 
 from __future__ import annotations
 
 import errno
+import glob
+import math
 import os
 
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.base.parallel_settings import get_auto_parallel_context
+from mycelia.engine.communication.share import GridShare
 from mycelia.engine.tensors.tensor import Parameter, Tensor
+from mycelia.io.into_net import load_param_into_net
+from mycelia.nn.cell import Cell
+from mycelia.parallel import strategy_files, transform
 
 
 def _needs_strategy(subject: str) -> Exception:
     return errors.error(
         errors.NotSupportedError, subject,
-        "it works on checkpoints and strategy files of training on several devices",
-        hint="backends that train on several devices (Ascend, GPU) write and read them",
+        "it works on files that training on several devices writes, which is not there",
+        hint="transform_checkpoints and load_distributed_checkpoint put checkpoints of several ranks "
+        "together",
     )  # fmt: skip
 
 
 def merge_sliced_parameter(sliced_parameters, strategy=None):
     """One Parameter from those that hold its parts, in the order of the devices.
 
-    `strategy`: for a parameter name, into how many parts each axis was cut; without it they are joined
-    along the
-    first axis.  Errors: TypeError unless a list of Parameters, ValueError for parts whose number or names
-    do not fit.
+    `strategy`: for a parameter name, what `build_searched_strategy` gives, or into how many parts each axis
+    was cut; without it they are joined along the first axis.  Errors: TypeError unless a list of Parameters,
+    ValueError for parts whose number or names do not fit.
     """
     if not isinstance(sliced_parameters, list) or not all(
         isinstance(p, Parameter) for p in sliced_parameters
@@ -46,6 +49,8 @@ def merge_sliced_parameter(sliced_parameters, strategy=None):
     if strategy is not None:
         if first.name not in strategy:
             raise errors.one_of(first.name, strategy, subject="merge_sliced_parameter", what="parameter name")
+        if hasattr(strategy[first.name], "dev_matrix"):
+            return _merged(first, parts, strategy[first.name])
         cuts = list(strategy[first.name])
     if int(np.prod(cuts)) != len(parts) or len(cuts) != first.ndim:
         raise errors.value_error(
@@ -59,6 +64,22 @@ def merge_sliced_parameter(sliced_parameters, strategy=None):
     return merged
 
 
+def _merged(first: Parameter, parts: list, layouts) -> Parameter:
+    """The whole Parameter, of the parts of all ranks."""
+    share = strategy_files.share_of(first.name, layouts, "merge_sliced_parameter")
+    if len(parts) != share.size or len(share.axes) != first.ndim:
+        raise errors.value_error(
+            "merge_sliced_parameter", f"the strategy of {first.name!r} is of {share.size} ranks and "
+            f"{len(share.axes)} "
+            f"axes, but {len(parts)} parts of {first.ndim} axes were given",
+        )  # fmt: skip
+    shape = tuple(n * math.prod(share.matrix[a] for a in axes) for n, axes in zip(first.shape, share.axes))
+    whole = GridShare(0, share.matrix, share.axes, shape).join(parts)
+    merged = Parameter(_tensor(whole, first.dtype), first.name, first.requires_grad)
+    merged.layerwise_parallel = first.layerwise_parallel
+    return merged
+
+
 def _tensor(bits, dtype) -> Tensor:
     from mycelia.engine import _C
 
@@ -66,55 +87,49 @@ def _tensor(bits, dtype) -> Tensor:
 
 
 def merge_pipeline_strategys(src_strategy_dirs, dst_strategy_file):
-    """One strategy file from those of all stages of a pipeline."""
-    raise _needs_strategy("merge_pipeline_strategys")
+    """One strategy file from those of all stages of a pipeline, which lie in a folder; names of Parameters
+    get the number of their stage in front.
+
+    Errors: NotADirectoryError; ValueError for files that say nothing, or are of two formats.
+    """
+    subject = "merge_pipeline_strategys"
+    if not os.path.isdir(src_strategy_dirs):
+        raise NotADirectoryError(
+            errno.ENOTDIR, "src_strategy_dirs is not a directory", str(src_strategy_dirs)
+        )
+    files = [sorted(glob.glob(os.path.join(src_strategy_dirs, pattern))) for pattern in ("*.ckpt", "*.json")]
+    if bool(files[0]) == bool(files[1]):
+        what = "files of both formats" if files[0] else "no file"
+        raise errors.value_error(
+            subject, f"{src_strategy_dirs!r} has {what}: all must be .ckpt, or all .json"
+        )
+    operators, layouts = {}, {}
+    merged: set[int] = set()
+    for path in files[0] or files[1]:
+        found = strategy_files.message_of(path, subject)
+        if not found.parallel_strategy_item or not found.parallel_layout_item:
+            raise errors.value_error(subject, f"the strategy file {path!r} says nothing")
+        stage = found.parallel_strategy_item[0].parallel_strategys.stage
+        if stage in merged:
+            continue
+        merged.add(stage)
+        for item in found.parallel_strategy_item:
+            operators[item.node_name] = [list(one.dim) for one in item.parallel_strategys.parallel_strategy]
+        for item in found.parallel_layout_item:
+            share = strategy_files.share_of(item.param_name, item.parallel_layouts, subject)
+            layouts[f"{stage}-{item.param_name}"] = share
+    strategy_files.write(dst_strategy_file, 1, operators, layouts)
 
 
 def build_searched_strategy(strategy_filename):
-    """The strategies in a file."""
-    raise _needs_strategy("build_searched_strategy")
+    """Parameter name -> how it lies, a message of the strategy file; None for None.
 
-
-def rank_list_for_transform(rank_id, src_strategy_file=None, dst_strategy_file=None):
-    """The devices whose checkpoints hold what a device needs. Without strategies: all is on device 0."""
-    if src_strategy_file is None and dst_strategy_file is None:
-        return [0]
-    raise _needs_strategy("rank_list_for_transform")
-
-
-def rank_list_for_convert(rank_id, src_strategy_file=None, dst_strategy_file=None):
-    """The newer name of `rank_list_for_transform`."""
-    return rank_list_for_transform(rank_id, src_strategy_file, dst_strategy_file)
-
-
-def transform_checkpoint_by_rank(
-    rank_id, checkpoint_files_map, save_checkpoint_file_name, src_strategy_file=None, dst_strategy_file=None
-):
-    """The checkpoint of one device under another strategy."""
-    raise _needs_strategy("transform_checkpoint_by_rank")
-
-
-def convert_checkpoint_by_rank(
-    rank_id, checkpoint_files_map, save_checkpoint_file_name, src_strategy_file=None, dst_strategy_file=None
-):
-    """The newer name of `transform_checkpoint_by_rank`."""
-    raise _needs_strategy("convert_checkpoint_by_rank")
-
-
-def transform_checkpoints(
-    src_checkpoints_dir, dst_checkpoints_dir, ckpt_prefix, src_strategy_file=None, dst_strategy_file=None,
-    process_num=1, output_format="ckpt",
-):  # fmt: skip
-    """The checkpoints of all devices under another strategy."""
-    raise _needs_strategy("transform_checkpoints")
-
-
-def convert_checkpoints(
-    src_checkpoints_dir, dst_checkpoints_dir, ckpt_prefix, src_strategy_file=None, dst_strategy_file=None,
-    process_num=1, output_format="ckpt",
-):  # fmt: skip
-    """The newer name of `transform_checkpoints`."""
-    raise _needs_strategy("convert_checkpoints")
+    Errors: TypeError unless a text; ValueError for a file that is not there, is empty, or is none.
+    """
+    if strategy_filename is None:
+        return None
+    found = strategy_files.message_of(strategy_filename, "build_searched_strategy")
+    return {item.param_name: item.parallel_layouts for item in found.parallel_layout_item}
 
 
 def load_distributed_checkpoint(
@@ -123,8 +138,53 @@ def load_distributed_checkpoint(
     dec_key=None, dec_mode="AES-GCM", format="ckpt", unified_safetensors_dir=None, dst_safetensors_dir=None,
     rank_id=None, output_format="safetensors", name_map=None, max_process_num=64, return_param_dict=False,
 ):  # fmt: skip
-    """Load what several devices saved into a network."""
-    raise _needs_strategy("load_distributed_checkpoint")
+    """Load what several ranks saved, the file of each in the order of the ranks, into a network; True.
+
+    `train_strategy_filename`: the strategy file of the training that wrote them, by default the setting
+    `strategy_ckpt_load_file`. A network that is divided gets this rank's parts, so that `predict_strategy`
+    says nothing new.  Errors: TypeError, ValueError for files that are missing or do not fit the strategy;
+    NotImplementedError for safetensors.
+    """
+    subject = "load_distributed_checkpoint"
+    asked = {
+        "unified_safetensors_dir": unified_safetensors_dir, "dst_safetensors_dir": dst_safetensors_dir,
+        "rank_id": rank_id, "name_map": name_map, "return_param_dict": return_param_dict or None,
+    }  # fmt: skip
+    del output_format, max_process_num, predict_strategy
+    if format not in ("ckpt", "safetensors"):
+        raise errors.one_of(format, ("ckpt", "safetensors"), subject=subject, what="format")
+    other = [f"{name}={value!r}" for name, value in asked.items() if value is not None]
+    if format != "ckpt" or other:
+        raise errors.error(
+            errors.NotSupportedError, subject, f"safetensors files are not put together: {other or format}"
+        )
+    if not isinstance(network, Cell):
+        raise errors.type_error(subject, f"network must be a Cell, but got {type(network).__name__}")
+    if not isinstance(checkpoint_filenames, list) or not checkpoint_filenames:
+        raise errors.value_error(
+            subject, f"checkpoint_filenames must be a list of files, but got {checkpoint_filenames!r}"
+        )
+    path = train_strategy_filename or get_auto_parallel_context("strategy_ckpt_load_file")
+    if not path:
+        raise errors.value_error(
+            subject, "no strategy says how the parts lie",
+            hint="give the strategy file of the training as train_strategy_filename",
+        )  # fmt: skip
+    layouts = transform._layouts(path, subject)
+    size = transform.ranks_of(layouts)
+    if len(checkpoint_filenames) != size:
+        raise errors.value_error(
+            subject, f"the strategy {path!r} is of {size} ranks, but {len(checkpoint_filenames)} "
+            f"checkpoint_filenames "
+            "were given",
+        )  # fmt: skip
+    reading = dict(dec_key=dec_key, dec_mode=dec_mode)
+    source = transform.Source(dict(enumerate(checkpoint_filenames)), layouts, subject, **reading)
+    wanted = {parameter.name for parameter in network.get_parameters()}
+    load_param_into_net(
+        network, {name: source.value(name, 0, None) for name in source.names if name in wanted}, strict_load
+    )
+    return True
 
 
 def load_segmented_checkpoints(
@@ -172,8 +232,25 @@ def parameter_broadcast(net, layout, cur_rank=0, initial_rank=0):
 
 
 def restore_group_info_list(group_info_file_name):
-    """The devices whose checkpoints are alike, from a file of training on several devices."""
-    raise _needs_strategy("restore_group_info_list")
+    """The ranks whose checkpoints are alike, from a file of MindSpore's `group_ckpt_save_file`.
+
+    Errors: TypeError unless a text; ValueError for a file that is not there, is empty, or is none.
+    """
+    from mycelia.parallel import strategy_pb2
+
+    subject = "restore_group_info_list"
+    if not isinstance(group_info_file_name, str):
+        raise errors.type_error(
+            subject, f"group_info_file_name must be a str, but got {type(group_info_file_name).__name__}"
+        )
+    if not os.path.isfile(group_info_file_name) or not os.path.getsize(group_info_file_name):
+        raise errors.value_error(subject, f"the file {group_info_file_name!r} is not there, or is empty")
+    with open(group_info_file_name, "rb") as file:
+        content = file.read()
+    try:
+        return list(strategy_pb2.ParallelGroupMap.FromString(content).ckpt_restore_rank_list.dim)
+    except Exception as cause:  # of protobuf
+        raise errors.value_error(subject, f"{group_info_file_name!r} has no groups: {cause}") from None
 
 
 def get_ckpt_path_with_strategy(cur_ckpt_path: str, cur_strategy_path: str) -> str:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from mycelia.engine.base import errors
+from mycelia.engine.sharding import annotate
 
 
 class Layout:
@@ -85,17 +86,14 @@ class Layout:
 
 
 def shard(fn, in_strategy, out_strategy=None, parameter_plan=None) -> Callable:
-    """`fn` with its inputs divided as `in_strategy` says: on one device it is `fn` itself.
+    """`fn` with its tensors divided among the ranks of `semi_auto_parallel`: `in_strategy` and
+    `out_strategy` have an entry for each tensor, a tuple of numbers of parts, a `Layout` or None;
+    `parameter_plan` the same for Parameters of `fn`, a Cell, by their names. A process that trains alone has
+    all of them whole.
 
-    Errors: TypeError unless the strategies are tuples and `parameter_plan` is a dict.
+    Errors: TypeError unless the strategies are tuples and `parameter_plan` is a dict; ValueError for unknown
+    names.
     """
     if not callable(fn):
         raise errors.type_error("shard", f"fn must be callable, but got {type(fn).__name__}")
-    for name, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
-        if value is not None and not isinstance(value, tuple):
-            raise errors.type_error("shard", f"{name} must be a tuple, but got {type(value).__name__}")
-    if parameter_plan is not None and not isinstance(parameter_plan, dict):
-        raise errors.type_error(
-            "shard", f"parameter_plan must be a dict, but got {type(parameter_plan).__name__}"
-        )
-    return fn
+    return annotate.shard("shard", fn, in_strategy, out_strategy, annotate.plan(fn, parameter_plan))

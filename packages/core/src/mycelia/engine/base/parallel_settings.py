@@ -115,6 +115,9 @@ class _Settings:
         self.owner, self.table, self.missing = owner, table, missing
         self.values: dict[str, Any] = {}
 
+    followed: Callable[[str],
+    bool] = staticmethod(lambda key: False)  # whether a setting of `missing` counts now
+
     def set(self, given: dict[str, Any]) -> None:
         """Errors: ValueError for an unknown key or a value out of range, TypeError; then nothing is
         changed."""
@@ -131,7 +134,9 @@ class _Settings:
         for key, value in given.items():
             default = self.table[key][0]
             self.values[key] = {**default, **value} if isinstance(value, dict) else value
-            if self.values[key] != default and key in self.missing:
+        for key, value in given.items():
+            default = self.table[key][0]
+            if self.values[key] != default and key in self.missing and not self.followed(key):
                 ignored.tell(f"set_{self.owner}", key, value, self.missing[key])
 
     def get(self, key: str):
@@ -149,6 +154,10 @@ class _Settings:
 
 
 _auto = _Settings("auto_parallel_context", _AUTO, _MISSING)
+_OF_GRAPHS = ("full_batch", "dataset_strategy", "strategy_ckpt_save_file", "strategy_ckpt_config")
+_auto.followed = lambda key: key in _OF_GRAPHS and _auto.get("parallel_mode") == "semi_auto_parallel"
+#: Called when settings of parallel training have changed.
+followers: list[Callable[[], object]] = []
 _servers = _Settings("ps_context", _SERVERS, dict.fromkeys(_SERVERS, "there are no parameter servers"))
 _searches = _Settings("algo_parameters", _SEARCHES, dict.fromkeys(_SEARCHES, "no strategies are searched"))
 
@@ -203,6 +212,8 @@ def set_auto_parallel_context(**kwargs) -> None:
     _check_fusion(kwargs)
     _check_parallel_optimizer(kwargs)
     _auto.set({**kwargs, **_pipeline(kwargs)})
+    for follower in followers:
+        follower()
     for what in ("allgather", "reducescatter"):
         asked = kwargs.get("comm_fusion", {}).get(what, _FUSION)
         if asked != _FUSION:
@@ -298,6 +309,8 @@ def get_auto_parallel_context(attr_key: str):
 def reset_auto_parallel_context() -> None:
     """All settings of parallel training back to their defaults."""
     _auto.reset()
+    for follower in followers:
+        follower()
 
 
 def set_ps_context(**kwargs) -> None:

@@ -21,6 +21,8 @@ from mycelia.engine import _C, dispatch
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.base.origins import Origin, origin
 from mycelia.engine.capture.numbers import gives_number, marked
+from mycelia.engine.communication import mode
+from mycelia.engine.communication.share import GridShare
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import evaluate
 from mycelia.engine.ir.sizes import hint_of, is_symbolic
@@ -38,6 +40,23 @@ _LARGE = 1024  # elements; smaller results of ops without inputs are computed at
 
 def type_of(tensor: Tensor) -> TensorType:
     return TensorType(tensor.dtype, tensor.shape)
+
+
+def whole_type(tensor: Tensor) -> TensorType:
+    """The type that a graph knows: of a Parameter of which this rank has a part, that of the whole.
+
+    Errors: RuntimeError for such a one where graphs are not divided.
+    """
+    share = getattr(tensor, "share", None)
+    if not isinstance(share, GridShare):
+        return type_of(tensor)
+    if mode.dividing("jit") == 1:
+        raise errors.runtime_error(
+            "jit", f"this rank has a part of {getattr(tensor, 'name', 'a Parameter')} only, of the shape "
+            f"{list(tensor.shape)} of {list(share.shape)}, and graphs are not divided",
+            hint="the settings of semi_auto_parallel must be those under which it was divided",
+        )  # fmt: skip
+    return TensorType(tensor.dtype, share.shape)
 
 
 def snapshot(tensor: Tensor) -> Tensor:
@@ -175,7 +194,7 @@ class Trace:
     def lift(self, tensor: Tensor, name: str = "") -> None:
         """Makes a tensor with data stand for a new graph input (of the outermost trace)."""
         root = self.root
-        value = root.graph.add_parameter(type_of(tensor), name)
+        value = root.graph.add_parameter(whole_type(tensor), name)
         root.owned.add(value)
         root.lifted[id(tensor)] = Lifted(tensor, value)
         standing = root.tensor(value)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from mycelia.engine import _C
 from mycelia.engine.base import errors, parallel_settings
 from mycelia.engine.base.parallel_settings import ParallelMode
 from mycelia.engine.communication import world
+from mycelia.engine.communication.share import GridShare
 
 #: What one collective takes where nothing else is said: fewer, longer ones cost less each, and this much no
 # longer shows its start.
 PART_BYTES = 25 << 20
+#: Called with each division of a graph: the strategies of its operators, and where its Parameters lie, by
+# name.
+divisions: list[Callable[[dict[str, list[list[int]]], dict[str, GridShare]], object]] = []
 _TOGETHER = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
 
 
@@ -40,6 +45,14 @@ def degree(subject: str) -> int:
         return _width(subject, mode, joined, count)
     if mode in _TOGETHER:
         return joined
+    if mode == ParallelMode.SEMI_AUTO_PARALLEL:  # graphs are divided, each rank computes its part of one step
+        if parallel_settings.get_auto_parallel_context("enable_parallel_optimizer"):
+            raise errors.error(
+                errors.NotSupportedError, subject,
+                "enable_parallel_optimizer divides states of parallel_mode='data_parallel' only",
+                hint="in semi_auto_parallel states are divided as their Parameters are",
+            )  # fmt: skip
+        return 1
     if mode != ParallelMode.STAND_ALONE:
         raise errors.error(
             errors.NotSupportedError, subject, f"parallel_mode={mode!r} would cut operators among processes",
@@ -75,6 +88,34 @@ def _width(subject: str, mode: str, joined: int, count: int) -> int:
             hint=f"pipeline_scheduler may be one of {list(parallel_settings.SCHEDULERS)}",
         )  # fmt: skip
     return joined // count
+
+
+def dividing(subject: str) -> int:
+    """Among how many processes graphs are divided (`semi_auto_parallel`); 1: none are, or this one is alone.
+
+    Errors: as `degree`.
+    """
+    here = world.current()
+    if here is None or here.communicator.size == 1:
+        return 1
+    mode = parallel_settings.get_auto_parallel_context("parallel_mode")
+    if mode != ParallelMode.SEMI_AUTO_PARALLEL:
+        return 1
+    if parallel_settings.get_auto_parallel_context("pipeline_stages") > 1:
+        return 1
+    degree(subject)
+    return here.communicator.size
+
+
+def require_graph(subject: str) -> None:
+    """RuntimeError where graphs are divided and none is captured: what runs eagerly runs on this rank
+    alone.
+    """
+    if not _C.mode() & 1 and dividing(subject) > 1:
+        raise errors.runtime_error(
+            subject, "parallel_mode='semi_auto_parallel' divides graphs, but this runs eagerly",
+            hint="set_context(mode=GRAPH_MODE), or jit around the whole training step",
+        )  # fmt: skip
 
 
 def least_shared_bytes(subject: str) -> int | None:

@@ -45,3 +45,50 @@ class Share:
     def join(self, parts: Sequence[np.ndarray]) -> np.ndarray:
         """The tensor of which these are all parts, in order."""
         return np.concatenate(parts)[: self.count].reshape(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class GridShare:
+    """The part of process `rank` of a tensor of `shape`, of which axis i is divided among processes by the
+    axes ``axes[i]`` of the grid `matrix`, which counts them in row-major order.
+    """
+
+    rank: int
+    matrix: tuple[int, ...]
+    axes: tuple[tuple[int, ...], ...]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return math.prod(self.matrix)
+
+    @property
+    def part_shape(self) -> tuple[int, ...]:
+        """The sizes of a part."""
+        return tuple(n // self._parts(axes) for n, axes in zip(self.shape, self.axes))
+
+    def _parts(self, axes: Sequence[int]) -> int:
+        return math.prod(self.matrix[a] for a in axes)
+
+    def place(self, rank: int) -> tuple[slice, ...]:
+        """Where the part of a process lies."""
+        at = np.unravel_index(rank, self.matrix)
+        found = []
+        for n, axes in zip(self.part_shape, self.axes):
+            index = 0
+            for a in axes:
+                index = index * self.matrix[a] + int(at[a])
+            found.append(slice(n * index, n * (index + 1)))
+        return tuple(found)
+
+    def of(self, whole: np.ndarray) -> np.ndarray:
+        """The part of a tensor."""
+        return whole[self.place(self.rank)]
+
+    def join(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """The tensor of which these are the parts of all processes, in order."""
+        whole = np.empty(self.shape, parts[0].dtype)
+        for rank, part in enumerate(parts):
+            whole[self.place(rank)] = part
+        return whole

@@ -18,13 +18,14 @@ WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 class World:
     """A communicator of all processes, and groups of some: None for those that this process is not in.
 
-    `renamed`: how often the name of a group was given to other ranks than before.
+    `renamed`: how often the name of a group was given to other ranks than before; `layouts`: how often an
+    operator got a strategy or a Parameter was cut, of which graphs of before do not know.
     """
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
         self.groups: dict[str, tuple[tuple[int, ...], Communicator | None]] = {}
-        self.renamed = 0
+        self.renamed = self.layouts = 0
         self._had: dict[str, tuple[int, ...]] = {}
 
     def create(self, name: str, ranks: Sequence[int]) -> None:
@@ -154,6 +155,13 @@ def version() -> tuple[int, int, int] | None:
     """Changes with all that graphs of this process may depend on: its rank, their number, ranks of groups."""
     here = current()
     return None if here is None else (here.communicator.rank, here.communicator.size, here.renamed)
+
+
+def laid_out() -> None:
+    """An operator has another strategy than before, or a Parameter was cut."""
+    here = current()
+    if here is not None:
+        here.layouts += 1
 
 
 def description() -> tuple[int, int, tuple] | None:

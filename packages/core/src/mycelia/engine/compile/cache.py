@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mycelia.engine import _C
-from mycelia.engine.base import config, log, plugins
+from mycelia.engine.base import config, log, parallel_settings, plugins
 from mycelia.engine.capture import cache_invalidation, unsupported
 from mycelia.engine.capture.outside import OutsideChange
 from mycelia.engine.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
 from mycelia.engine.communication import world
-from mycelia.engine.compile import clock, failures
+from mycelia.engine.compile import clock, divided, failures
 from mycelia.engine.compile.compiled import Compiled
 from mycelia.engine.compile.dynamic_shapes import open_axes
 from mycelia.engine.compile.frontend import (
@@ -69,6 +69,7 @@ for _name in (
 ):  # fmt: skip
     config.on_change(_name, _follow)
 world.followers.append(cache_invalidation.changed)
+parallel_settings.followers.append(cache_invalidation.changed)
 
 
 class CacheInfo(NamedTuple):
@@ -205,7 +206,7 @@ class Cache:
     ) -> _Member:
         """The member for this call, made if there is none."""
         plugins.begin(compiling=True)
-        kind = _Setting.target, world.version(), kind
+        own, kind = kind, (_Setting.target, world.version(), divided.key(), kind)
         owner = None if self.owner is None else self.owner()
         declared = [] if owner is None or not owner._inputs else open_axes(owner._inputs, args, kwargs)
         with capture_lock:
@@ -225,6 +226,9 @@ class Cache:
                 except Exception as error:
                     failures.failed(error)
                     raise
+            if kind[2] is not None:  # the compilation may have cut Parameters
+                kind = *kind[:2], divided.key(), own
+                members = self.members.get((kind, shapes), [])
             if member.run is not None:
                 options = self.options
                 member.run.asked = Asked(options.accuracy, options.without)
@@ -245,7 +249,8 @@ class Cache:
                     self.resized += 1
                     return _Member(run, guards)
         python = next((guards for guards in family.python if holds(guards)), None)
-        sizes = {} if family.is_python else family.symbolic(shapes, declared)
+        is_divided = divided.key() is not None  # for each size by itself
+        sizes = {} if family.is_python or is_divided else family.symbolic(shapes, declared)
         if sizes and len(family.templates) < _TEMPLATES:
             member = self.resizable(family, shapes, args, kwargs, sizes)
             if member is not None:
@@ -286,6 +291,7 @@ class Cache:
             if (
                 (strict and unsupported.asked_by_user(error))
                 or options.fullgraph
+                or divided.key() is not None
                 or config.get("fallback") == "error"
             ):
                 raise

@@ -25,7 +25,7 @@ from mycelia.engine.capture.trace import (
     number_tensor,
     type_of,
 )
-from mycelia.engine.compile import clock, differentiate, disk_cache, executable, failures
+from mycelia.engine.compile import clock, differentiate, disk_cache, divided, executable, failures
 from mycelia.engine.compile.compiled import Compiled, arranged
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
@@ -138,11 +138,12 @@ def compile_function(
     _, shapes = signature(args, kwargs, tensors, [])
     outside = parameters_of(fn, args, kwargs)
     table = SizeTable() if sizes else None
+    arguments_of = divided.Arguments(tensors) if divided.key() is not None else None
     with capture_lock:
         trace = Trace(name, sizes_known=True, sizes=table)
         try:
             with trace:
-                argument_types = [type_of(t) for t in tensors]
+                argument_types = [type_of(t) for t in tensors] if arguments_of is None else arguments_of.types
                 for (index, axis), hint in (sizes or {}).items():
                     argument_types[index] = _with_size(argument_types[index], axis, table.symbol(hint))
                 standing = [trace.parameter(t) for t in argument_types]
@@ -177,7 +178,14 @@ def compile_function(
     _require_unique_names([tensor for tensor, _ in inputs], (*args, *kwargs.values(), *_outer_values(fn)))
     graph.parameters = arguments + [v for _, v in inputs] + [v for _, v in numbers]
     build, tensors_read = _builder(form), [t for t, _ in inputs]
-    found: Compiled | Template = Compiled(graph, tensors_read, effects.targets, len(outputs), build)
+    found: Compiled | Template
+    if arguments_of is None:
+        found = Compiled(graph, tensors_read, effects.targets, len(outputs), build)
+    else:
+        graph, sums = divided.divide(graph, arguments_of, inputs, effects.targets, len(outputs))
+        optimize(graph)
+        tensors_read = [t for t, _ in inputs]
+        found = divided.Divided(graph, tensors_read, effects.targets, len(outputs), build, sums)
     if table is not None:
         table.close()
         found = Template(found, table, list(sizes or {}), shapes, numbers)
@@ -300,7 +308,7 @@ def _require_unique_names(tensors: Sequence[Tensor], given: Sequence[Any]) -> No
 
 def on_disk(fn: Callable, name: str, args: tuple, kwargs: dict) -> disk_cache.Entry | None:
     """The place of `fn` in the cache on disk; None if that is off or the function cannot have one."""
-    if not disk_cache.is_on():
+    if not disk_cache.is_on() or divided.key() is not None:
         return None
     return disk_cache.entry(fn, name, args, kwargs, list(parameters_of(fn, args, kwargs)))
 

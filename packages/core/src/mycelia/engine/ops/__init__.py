@@ -91,6 +91,7 @@ from mycelia.engine.ops.signal.windows import *
 # These define ops that have no public function and attach methods.
 import mycelia.engine.ops.arrays.distinct
 import mycelia.engine.ops.communication.collectives
+import mycelia.engine.ops.communication.layouts
 import mycelia.engine.ops.communication.started
 import mycelia.engine.ops.control_flow.debug
 import mycelia.engine.ops.control_flow.device

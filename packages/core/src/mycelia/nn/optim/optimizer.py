@@ -343,6 +343,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         """What happens once a step before the parameters are updated."""
 
     def construct(self, gradients):
+        mode.require_graph(type(self).__name__)
         gradients = self._own_gradients(gradients)
         if self.shares is not None:
             gradients = sharing.parts(self.shares, gradients)

@@ -1,0 +1,304 @@
+"""The graph of one rank, made of the graph of the whole.
+
+Layouts go from operands to results, node by node: each op works on parts as its rule says, and where
+operands lie otherwise than it needs, collectives move them. Layouts that the user wrote (`with_layout`)
+hold. Parameters lie as the layout at their use says, states of an optimizer as their Parameter; what nobody
+has divided is whole on all ranks. The result is right whatever is divided: layouts decide what is sent and
+kept, not what is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mycelia.engine.base import errors
+from mycelia.engine.base.origins import GRADIENTS, ROOT
+from mycelia.engine.communication.share import GridShare
+from mycelia.engine.ir.graph import Graph, Node, Value
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ir.walk import all_nodes
+from mycelia.engine.ops.communication.layouts import axes_of
+from mycelia.engine.sharding import array_rules, math_rules, nn_rules  # noqa: F401  (they enter their rules)
+from mycelia.engine.sharding.mesh import Atoms, Mesh, Placed, whole
+from mycelia.engine.sharding.rewriter import Rewriter
+from mycelia.engine.sharding.rules import Axes, Division, Label, Rule, rule_of
+
+Layout = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]  # a grid, and its axes that divide each axis
+
+
+class Partition:
+    """The division of `graph` among `size` ranks, of which this is `rank`.
+
+    `given`: layouts of parameters of the graph that are known beforehand, by value; `updates`: (result,
+    parameter) of values that take the place of others. Afterwards `placed` has where each value lies,
+    `graph` is this rank's.
+    Errors: NotImplementedError for an op that has no rule for divided operands, or for layouts that no one
+    grid has.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        size: int,
+        rank: int,
+        given: dict[Value, Layout],
+        updates: Sequence[tuple[Value, Value]],
+    ) -> None:
+        self.whole, self.given, self.updates = graph, given, list(updates)
+        self._require_outermost()
+        written = [(n.attrs["matrix"], ()) for n in graph.nodes if _is_layout(n)]
+        self.mesh = Mesh(size, rank, [matrix for matrix, _ in (*written, *given.values())])
+        self.fixed = {value: self.mesh.placed(*layout) for value, layout in given.items()}
+        self._fix_parameters()
+        self.hints = {n.inputs[0]: self._written(n) for n in graph.nodes if _is_layout(n)}
+        self.placed: dict[Value, Placed] = {}
+        self.divisions: dict[Node, Division | None] = {}
+        while True:
+            self._propagate()
+            if not self._follow_updates():
+                break
+
+    # ---- layouts of all values -----------------------------------------------------------------------------
+
+    def _written(self, node: Node) -> Placed:
+        attrs = node.attrs
+        return self.mesh.placed(attrs["matrix"], axes_of(attrs["counts"], attrs["axes"]))
+
+    def _require_outermost(self) -> None:
+        for inner, node in all_nodes(self.whole):
+            if inner is not self.whole and _is_layout(node):
+                raise errors.error(
+                    errors.NotSupportedError, node.attrs["owner"],
+                    f"the layout {node.attrs['said']} is written in a branch or a loop of the graph, which "
+                    f"is not divided",
+                    hint="conditions and counts that are Python values leave no branch or loop in the graph",
+                )  # fmt: skip
+
+    def _fix_parameters(self) -> None:
+        """Parameters lie as the first layout at their use says, or at the use of what only rearranges
+        them.
+        """
+        parameters = set(self.whole.parameters)
+        for node in self.whole.nodes:
+            if _is_layout(node) and node.inputs[0] in parameters:
+                self.fixed.setdefault(node.inputs[0], self._written(node))
+
+    def _propagate(self) -> None:
+        self.placed.clear()
+        for value in self.whole.parameters:
+            self.placed[value] = self.fixed.get(value) or whole(value.type.rank)
+        for node in self.whole.nodes:
+            division = self.divisions[node] = None if _is_layout(node) else self._divided(node)
+            for index, value in enumerate(node.outputs):
+                if _is_layout(node):
+                    self.placed[value] = self._written(node)
+                else:
+                    self.placed[value] = division.result(index) if division else whole(value.type.rank)
+
+    def _follow_updates(self) -> bool:
+        """Lets what is overwritten by divided values, and is not divided yet, lie as they do; whether any
+        does.
+        """
+        found = False
+        for result, parameter in self.updates:
+            now = self.at(result)
+            if parameter in self.fixed or now.is_whole or now.partial:
+                continue
+            self.fixed[parameter], found = now, True
+        return found
+
+    def at(self, value: Value) -> Placed:
+        """Where a value lies; constants are whole."""
+        return self.placed.get(value) or whole(value.type.rank)
+
+    def _divided(self, node: Node) -> Division | None:
+        """How a node is divided; None if it runs on whole operands, or has none."""
+        if all(v is None or self._kept(v).is_whole for v in node.inputs) and not self._hinted(node):
+            return None
+        rule = rule_of(node) if not node.regions else None
+        if rule is None:
+            if all(v is None or self._kept(v).is_whole for v in node.inputs):
+                return None
+            raise self._no_rule(node)
+        atoms = self._chosen(node, rule)
+        return Division(node, rule, self.mesh, atoms) if any(atoms.values()) else None
+
+    def _kept(self, value: Value) -> Placed:
+        """Where a value lies after what is left of its reduction."""
+        placed = self.at(value)
+        return Placed(placed.dims)
+
+    def _hinted(self, node: Node) -> bool:
+        return any(value in self.hints and not self.hints[value].is_whole for value in node.outputs)
+
+    def _chosen(self, node: Node, rule: Rule) -> dict[Label, Atoms]:
+        """The atoms of each label: those of the largest operand that has it, or of a layout that the user
+        wrote for the result.
+        """
+        sizes = dict(rule.sizes)
+        wishes: list[tuple[Axes, Placed]] = []
+        operands = [
+            (axes, v)
+            for axes, v in zip(rule.inputs, node.inputs, strict=True)
+            if axes is not None and v is not None
+        ]
+        results = list(zip(rule.outputs, node.outputs, strict=True))
+        for axes, value in (*operands, *results):
+            for axis, n in zip(axes, value.type.shape, strict=True):
+                if len(axis) == 1:
+                    sizes.setdefault(axis[0], n)
+        operands.sort(key=lambda pair: -math.prod(pair[1].type.shape))
+        wishes += [(axes, self._kept(value)) for axes, value in operands]
+        wishes += [(axes, self.hints[value]) for axes, value in results if value in self.hints]
+        chosen: dict[Label, Atoms] = {}
+        taken: set[int] = set()
+        for axes, placed in wishes:
+            for axis, atoms in zip(axes, placed.dims):
+                self._choose(axis, atoms, sizes, chosen, taken)
+        while any([self._close(axis, sizes, chosen) for axes, _ in (*operands, *results) for axis in axes]):
+            pass
+        return chosen
+
+    def _choose(
+        self, axis: tuple, atoms: Atoms, sizes: dict[Label, int], chosen: dict[Label, Atoms], taken: set[int]
+    ) -> None:
+        """Divides the labels of an axis by `atoms`, the slowest label first, each until it is used up."""
+        left = list(atoms)
+        for label in axis:
+            if label in chosen:
+                own = chosen[label]
+                if tuple(left[: len(own)]) != own:
+                    return
+                del left[: len(own)]
+            else:
+                own = ()
+                while left and left[0] not in taken and sizes[label] % self.mesh.parts((*own, left[0])) == 0:
+                    own += (left.pop(0),)
+                if own:
+                    chosen[label] = own
+                    taken.update(own)
+            if self.mesh.parts(own) != sizes[label]:
+                return
+
+    def _close(self, axis: tuple, sizes: dict[Label, int], chosen: dict[Label, Atoms]) -> bool:
+        """Parts of an axis of several labels are blocks: behind a label that is not used up none is divided.
+        Whether one was.
+        """
+        for before, label in zip(axis, axis[1:]):
+            if chosen.get(label) and self.mesh.parts(chosen.get(before, ())) != sizes[before]:
+                chosen[label] = ()
+                return True
+        return False
+
+    def _no_rule(self, node: Node) -> Exception:
+        name = node.op.definition.name
+        divided = [
+            f"operand {i} of shape {list(v.type.shape)} is divided {self.mesh.text(self._kept(v))}"
+            for i, v in enumerate(node.inputs)
+            if v is not None and not self._kept(v).is_whole
+        ]
+        where = "" if node.location is None else f", at {node.location}"
+        return errors.error(
+            errors.NotSupportedError, name,
+            f"no rule says how {name} works on divided tensors, but {'; '.join(divided)}{where}",
+            hint="give the op before it a layout of ones, which makes it whole on all ranks",
+        )  # fmt: skip
+
+    # ---- what others are told
+    # --------------------------------------------------------------------------------
+
+    def share(self, value: Value) -> GridShare:
+        """This rank's part of a value, on a grid of as few axes as it needs."""
+        dims, mesh = self.placed[value].dims, self.mesh
+        groups = [[0]]
+        for atom in range(1, len(mesh.sizes)):
+            pairs = [pair for dim in dims for pair in zip(dim, dim[1:])]
+            used = {a for dim in dims for a in dim}
+            if (atom - 1, atom) in pairs or not used & {atom - 1, atom}:
+                groups[-1].append(atom)
+            else:
+                groups.append([atom])
+        matrix = tuple(mesh.parts(tuple(group)) for group in groups)
+        first = {group[0]: axis for axis, group in enumerate(groups)}
+        axes = tuple(tuple(first[a] for a in dim if a in first) for dim in dims)
+        return GridShare(mesh.rank, matrix, axes, tuple(value.type.shape))
+
+    def operators(self) -> dict[str, list[list[int]]]:
+        """Into how many parts the axes of the tensors are cut that operators with a strategy get, by the
+        name of the operator.
+        """
+        found: dict[str, list[list[int]]] = {}
+        last, name = None, ""
+        for node in self.whole.nodes:
+            if not _is_layout(node):
+                continue
+            scope = getattr(node.location, "scope", ROOT)
+            if scope.startswith(GRADIENTS):
+                continue
+            owner = scope, node.attrs["owner"]
+            if owner != last:
+                last, name = owner, f"{scope}/{node.attrs['owner']}-op{len(found)}"
+                found[name] = []
+            found[name].append([self.mesh.parts(atoms) for atoms in self._written(node).dims])
+        return found
+
+    # ---- the graph of this rank ----------------------------------------------------------------------------
+
+    def rewritten(self, results: Sequence[Placed]) -> Graph:
+        """The graph of this rank, whose first results lie as `results` say, the others as what they take the
+        place of.
+        """
+        made = Graph(self.whole.name)
+        rewriter = Rewriter(made, self.mesh)
+        values: dict[Value, Value] = {}
+        for value in self.whole.parameters:
+            shape = self.mesh.shape(value.type.shape, self.placed[value])
+            values[value] = made.add_parameter(TensorType(value.type.dtype, shape), value.name)
+            values[value].is_number = value.is_number
+
+        def operand(value: Value, then: Placed) -> Value:
+            return rewriter.moved(values.get(value, value), self.at(value), then)
+
+        for node in self.whole.nodes:
+            rewriter.builder.location = node.location
+            found = self._emitted(node, rewriter, operand)
+            for value, new in zip(node.outputs, found, strict=True):
+                self._require(node, value, new)
+                values[value] = new
+        rewriter.builder.location = None
+        places = [*results, *(self.placed[parameter] for _, parameter in self.updates)]
+        made.outputs = [operand(value, then) for value, then in zip(self.whole.outputs, places, strict=True)]
+        return made
+
+    def _emitted(self, node: Node, rewriter: Rewriter, operand: Any) -> Sequence[Value]:
+        if _is_layout(node):
+            return [operand(node.inputs[0], self._written(node))]
+        division = self.divisions[node]
+        if division is None:
+            operands = [None if v is None else operand(v, whole(v.type.rank)) for v in node.inputs]
+            return rewriter.builder.emit(node.op, operands, node.attrs, [v.type for v in node.outputs])
+        rule = division.rule
+        operands = [
+            None if v is None or axes is None else operand(v, division.placed(axes))
+            for v, axes in zip(node.inputs, rule.inputs)
+        ]
+        if rule.emit is not None:
+            return rule.emit(rewriter, division, operands)
+        attrs = node.attrs if rule.attrs is None else {**node.attrs, **rule.attrs(division)}
+        return rewriter.emit(node.op, operands, **attrs)
+
+    def _require(self, node: Node, value: Value, new: Value) -> None:
+        """RuntimeError if a rule is wrong: a part must have the sizes that its layout says."""
+        shape = self.mesh.shape(value.type.shape, self.placed[value])
+        if tuple(new.type.shape) != shape or new.type.dtype is not value.type.dtype:
+            raise errors.runtime_error(
+                node.op.definition.name,
+                f"its rule of layouts gives {new.type} for a part of {value.type} divided "
+                f"{self.mesh.text(self.placed[value])}: this is a fault of Mycelia",
+            )
+
+
+def _is_layout(node: Node) -> bool:
+    return bool(node.op.definition.name == "with_layout")
