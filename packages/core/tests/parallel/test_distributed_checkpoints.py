@@ -189,7 +189,7 @@ def test_ranks_that_a_rank_needs(tmp_path):
     _, four = trained(tmp_path / "b", "4, data too")
     assert ms.rank_list_for_transform(0) == [0]
     assert ms.rank_list_for_transform(1, None, four) == [0]
-    assert ms.rank_list_for_transform(0, columns) == [0, 1]
+    assert ms.rank_list_for_transform(0, columns) == [1, 0]
     assert ms.rank_list_for_transform(3, columns, four) == [1]
     assert ms.rank_list_for_transform(1, four, columns) == [1]
     with pytest.raises(ValueError, match="below the 4 ranks"):

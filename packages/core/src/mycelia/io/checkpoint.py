@@ -72,7 +72,7 @@ def save_checkpoint(
             )
     entries, tell = _entries(save_obj, append_dict, choice_func, bool(integrated_save))
     if format == "safetensors":
-        if _LAYOUTS in entries:
+        if ckpt.LAYOUTS in entries:
             raise errors.error(
                 errors.NotSupportedError, "save_checkpoint", "parts of Parameters are written into ckpt "
                 "files only",
@@ -126,14 +126,11 @@ def _entries(
     grids = {} if joins else {n: v.share for n, v in entries.items() if isinstance(_share(v), GridShare)}
     entries = {n: value if isinstance(value, str) else _raw(value, joins) for n, value in entries.items()}
     if grids:
-        entries[_LAYOUTS] = json.dumps({name: [s.rank, s.matrix, s.axes, s.shape] for name,
-        s in grids.items()})
+        text = json.dumps({name: [s.rank, s.matrix, s.axes, s.shape] for name, s in grids.items()})
+        entries = {ckpt.LAYOUTS: text, **entries}
     for name, value in (append_dict or {}).items():
         entries[name] = _appended(name, value)
     return entries, tell
-
-
-_LAYOUTS = "mycelia.layouts"  # an entry that says where the parts in a file lie in the whole
 
 
 def _share(value: Any) -> Any:
@@ -326,11 +323,11 @@ def load_checkpoint(
     """
     path = _checked_load_path(ckpt_file_name, format)
     chosen = _chooser(filter_prefix, specify_prefix, choice_func)
-    known = {_LAYOUTS}.__contains__
+    known = {ckpt.LAYOUTS}.__contains__
     entries = read_entries(
         path, format, crc_check=crc_check, key=dec_key, mode=dec_mode, chosen=lambda n: known(n) or chosen(n)
     )
-    grids = entries.pop(_LAYOUTS, None)
+    grids = entries.pop(ckpt.LAYOUTS, None)
     parameters = {name: _loaded(name, value) for name, value in entries.items() if value is not None}
     _lay(path, parameters, grids)
     if not parameters:
@@ -345,7 +342,7 @@ def load_checkpoint(
 
 
 def _lay(path: Any, parameters: Mapping[str, Any], grids: Any) -> None:
-    """Tells parts of Parameters where they lie in the whole, as the entry `_LAYOUTS` says."""
+    """Tells parts of Parameters where they lie in the whole, as the entry `ckpt.LAYOUTS` says."""
     if grids is None:
         return
     try:

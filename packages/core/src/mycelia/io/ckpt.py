@@ -21,6 +21,10 @@ from mycelia.io.reading import STEP, Bytes, FileBytes, MemoryBytes
 
 PIECE_SIZE = 512 << 20  # larger values are cut into several records of the same name
 _EMPTY_TEXT = "\0"  # MindSpore cannot load a text without a character
+#: The entry that says where parts of Parameters lie in the whole: a field of the first record, which others
+# skip.
+LAYOUTS = "mycelia.layouts"
+_NOTE = 15
 _CRC_MARK, _CRC_SIZE = b"crc_num", 10
 _TYPES = {
     "bool": "Bool",
@@ -68,24 +72,31 @@ def write(
 
 
 def _pieces(entries: Iterable[tuple[str, Raw | str]]) -> Iterator[bytes | memoryview]:
+    note = b""  # a field of the next record
     for name, value in entries:
-        if isinstance(value, str):
-            yield from _record(name, "str", (0,), memoryview((value or _EMPTY_TEXT).encode("utf-32-le")))
-            continue
-        data = value.data
-        for start in range(0, len(data), PIECE_SIZE):  # nothing at all for an empty tensor
-            yield from _record(name, _TYPES[value.dtype], value.shape, data[start : start + PIECE_SIZE])
+        if name == LAYOUTS:
+            note = wire.field(_NOTE, str(value).encode())
+        elif isinstance(value, str):
+            text = memoryview((value or _EMPTY_TEXT).encode("utf-32-le"))
+            yield from _record(name, "str", (0,), text, note)
+            note = b""
+        else:
+            data = value.data
+            for start in range(0, len(data), PIECE_SIZE):  # nothing at all for an empty tensor
+                piece = data[start : start + PIECE_SIZE]
+                yield from _record(name, _TYPES[value.dtype], value.shape, piece, note)
+                note = b""
 
 
 def _record(
-    name: str, type_name: str, shape: tuple[int, ...], data: memoryview
+    name: str, type_name: str, shape: tuple[int, ...], data: memoryview, note: bytes
 ) -> Iterator[bytes | memoryview]:
     tensor = (
         b"".join(wire.field(1, n) for n in shape)
         + wire.field(2, type_name.encode())
         + wire.field_head(3, len(data))
     )
-    value = wire.field(1, name.encode()) + wire.field_head(2, len(tensor) + len(data)) + tensor
+    value = wire.field(1, name.encode()) + note + wire.field_head(2, len(tensor) + len(data)) + tensor
     yield wire.field_head(1, len(value) + len(data)) + value
     yield data
 
@@ -187,7 +198,9 @@ def _parse(data: _Span, chosen: Callable[[str], bool]) -> dict[str, Raw | str | 
     for number, record in wire.fields(data):
         if number != 1 or isinstance(record, int):
             raise ValueError(f"field {number} where a record was expected")
-        name, type_name, shape, content = _parse_record(record)
+        name, type_name, shape, content, note = _parse_record(record)
+        if note is not None:
+            entries[LAYOUTS] = note
         if type_name == "str":
             entries[name] = _text(name, content) if chosen(name) else None
             continue
@@ -217,8 +230,10 @@ def _lacks(expected: tuple, missing: int) -> ValueError:
     return ValueError(f"'{name}' lacks {missing} bytes of {type_name}{list(shape)}")
 
 
-def _parse_record(record: memoryview | _Span) -> tuple[str, str, tuple[int, ...], memoryview | _Span]:
-    name = tensor = None
+def _parse_record(
+    record: memoryview | _Span,
+) -> tuple[str, str, tuple[int, ...], memoryview | _Span, str | None]:
+    name = tensor = note = None
     for number, value in wire.fields(record):
         if number == 1:
             name = _word(number, value, "utf-8")
@@ -226,6 +241,8 @@ def _parse_record(record: memoryview | _Span) -> tuple[str, str, tuple[int, ...]
             tensor = _content(number, value)
         elif number == 3:
             raise ValueError(f"'{name}' is a map parameter (hash table), which is not supported")
+        elif number == _NOTE:
+            note = _word(number, value, "utf-8")
     if name is None or tensor is None:
         raise ValueError("a record without name or value")
     shape, type_name, content = [], None, None
@@ -242,7 +259,7 @@ def _parse_record(record: memoryview | _Span) -> tuple[str, str, tuple[int, ...]
         raise ValueError(f"'{name}' has the type {type_name!r}, which is not supported")
     if shape == [0] and len(content):  # a scalar as 1.x wrote it
         shape = []
-    return name, type_name, tuple(shape), content
+    return name, type_name, tuple(shape), content, note
 
 
 def _word(number: int, value, encoding: str) -> str:

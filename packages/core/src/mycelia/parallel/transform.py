@@ -267,8 +267,8 @@ def _require_rank(subject: str, rank: int, target: Layouts | None) -> None:
 
 
 def rank_list_for_transform(rank_id, src_strategy_file=None, dst_strategy_file=None):
-    """The ranks whose checkpoints `transform_checkpoint_by_rank` needs for that of a rank, in ascending
-    order. Without `src_strategy_file` all is on rank 0.
+    """The ranks whose checkpoints `transform_checkpoint_by_rank` needs for that of a rank, the last
+    first. Without `src_strategy_file` all is on rank 0.
 
     Errors: TypeError, ValueError for a rank or a file that is none; NotImplementedError as
     `transform_checkpoints`.
@@ -277,7 +277,7 @@ def rank_list_for_transform(rank_id, src_strategy_file=None, dst_strategy_file=N
     rank = _int(subject, "rank_id", rank_id)
     source, target = (_layouts(f, subject) for f in (src_strategy_file, dst_strategy_file))
     _require_rank(subject, rank, target)
-    return rank_list(rank, source, target)
+    return rank_list(rank, source, target)[::-1]
 
 
 def rank_list_for_convert(rank_id, src_strategy_file=None, dst_strategy_file=None):
