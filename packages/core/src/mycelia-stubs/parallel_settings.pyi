@@ -12,8 +12,7 @@ from mycelia.engine.base.parallel_settings import (
 from typing import Any as Any
 
 __all__ = [
-    "ParallelMode", "Row", "SCHEDULERS", "ask_for_the_world", "get_algo_parameters",
-    "ParallelMode", "Row", "ask_for_the_world", "followers", "get_algo_parameters",
+    "ParallelMode", "Row", "SCHEDULERS", "ask_for_the_world", "followers", "get_algo_parameters",
     "get_auto_parallel_context", "get_ps_context", "is_key", "is_set", "require_no_servers",
     "require_single", "reset_algo_parameters", "reset_auto_parallel_context", "reset_ps_context",
     "set_algo_parameters", "set_auto_parallel_context", "set_ps_context",

@@ -90,6 +90,11 @@ def _width(subject: str, mode: str, joined: int, count: int) -> int:
     return joined // count
 
 
+def stages() -> int:
+    """Into how many stages networks are cut."""
+    return int(parallel_settings.get_auto_parallel_context("pipeline_stages"))
+
+
 def dividing(subject: str) -> int:
     """Among how many processes graphs are divided (`semi_auto_parallel`); 1: none are, or this one is alone.
 
@@ -101,7 +106,7 @@ def dividing(subject: str) -> int:
     mode = parallel_settings.get_auto_parallel_context("parallel_mode")
     if mode != ParallelMode.SEMI_AUTO_PARALLEL:
         return 1
-    if parallel_settings.get_auto_parallel_context("pipeline_stages") > 1:
+    if stages() > 1:
         return 1
     degree(subject)
     return here.communicator.size

@@ -41,6 +41,12 @@ def ranks(owner: str) -> int:
     Errors: RuntimeError outside of a graph where ranks divide graphs.
     """
     size = mode.dividing(owner)
+    here = world.current()
+    if size == 1 and here is not None and here.communicator.size > 1 and mode.stages() > 1:
+        raise errors.error(
+            errors.NotSupportedError, owner, "operators are not cut within stages of a pipeline",
+            hint="pipeline_stages=1 cuts operators among all ranks",
+        )  # fmt: skip
     if size > 1 and active() is None:
         mode.require_graph(owner)
     return size
