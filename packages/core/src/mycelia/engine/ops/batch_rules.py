@@ -145,6 +145,7 @@ def along(attribute: str, empty_is_all: bool = True) -> Callable[[Call], list[Te
             axes = value % rank + 1
         return call.shaped(call.run(operands, **{attribute: axes}))
 
+    rule.attribute = attribute  # which graphs that are divided ask for, too
     return rule
 
 

@@ -68,7 +68,7 @@ class OpDef:
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
         precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False, onnx=None,
-        only_in=None, on_host=False,
+        only_in=None, on_host=False, parts=None,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -126,6 +126,7 @@ class OpDef:
             )
         self.primitive = mindir if primitive is True else primitive or None
         self.effect = effect or bool(updates)
+        self.part_rule: Callable | None = parts
         self.decomposition: Callable | None = None
         self.copies = False  # a copy to another device, which no kernel does
         self.composed = False  # the decomposition is the meaning (`on_tensors`)
@@ -244,6 +245,11 @@ class OpDef:
         self.fusion = Fusion(function)
         return self.op
 
+    def parts(self, function: Callable) -> _C.Op:
+        """Set how it works on parts of its operands, see `ops/part_rules.py`: ``(node) -> PartRule``."""
+        self.part_rule = function
+        return self.op
+
     def layout(self, function: Callable) -> _C.Op:
         """Set how images become channels last, see `ops/layout_rules.py`: ``(rewriter, node) -> outputs``.
 
@@ -318,6 +324,7 @@ def op(
     onnx: str | None = None,
     only_in: str | None = None,
     on_host: bool = False,
+    parts: Callable | None = None,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -339,7 +346,8 @@ def op(
     last (ops/layout_rules.py); `precision`: what automatic mixed precision makes of it, "short": it gains
     from float16 and does not suffer, "wide": it needs the range or the sums of float32; `only_in`: what
     computes the op, in words: core has it in graphs alone, and the body is documentation; `on_host`: the body
-    is what runs on every backend that brings no kernel, and no fallback, since it does not compute.
+    is what runs on every backend that brings no kernel, and no fallback, since it does not compute; `parts`:
+    how it works on parts of its operands (ops/part_rules.py).
     """
     if body is not None:
         return op()(body)
@@ -350,7 +358,7 @@ def op(
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
             effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
             precision=precision, primitive=primitive, moves=moves, exact=exact,
-            mindir_attributes=mindir_attributes, onnx=onnx, only_in=only_in, on_host=on_host,
+            mindir_attributes=mindir_attributes, onnx=onnx, only_in=only_in, on_host=on_host, parts=parts,
         ).op  # fmt: skip
 
     return define

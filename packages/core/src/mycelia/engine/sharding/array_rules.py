@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelia.engine.ir.graph import Node
-from mycelia.engine.sharding.rules import Rule, aligned, axes_of, broadcast, numbered, regrouped, rule, shapes
+from mycelia.engine.sharding.rules import Rule, aligned, axes_of, broadcast, numbered, regrouped, rule
 
 rule("masked_fill")(broadcast)
 
@@ -95,31 +95,6 @@ def _triangle(node: Node) -> Rule:
     rank = node.inputs[0].type.rank
     axes = numbered(rank, (rank - 2, rank - 1))
     return Rule([axes], [axes])
-
-
-@rule("strided_slice")
-def _strided_slice(node: Node) -> Rule:
-    """Axes that are taken whole are divided as they were."""
-    given, size, stride = node.inputs[0].type.shape, node.attrs["size"], node.attrs["stride"]
-    cut = {i for i, n in enumerate(given) if size[i] != n or stride[i] != 1}
-    before, after, sizes = regrouped(size, node.outputs[0].type.shape)
-    labels = {label for i in cut for label in before[i]}
-    before = tuple(() if i in cut else axis for i, axis in enumerate(before))
-    after = tuple(tuple(label for label in axis if label not in labels) for axis in after)
-
-    def attrs(division):
-        part = division.mesh.shape(size, division.placed(before))
-        return dict(size=part, shape=division.shape())
-
-    return Rule([before], [after], sizes=sizes, attrs=attrs)
-
-
-@rule("strided_place")
-def _strided_place(node: Node) -> Rule:
-    given, shape = node.inputs[0].type.shape, node.outputs[0].type.shape
-    cut = {i for i, n in enumerate(shape) if given[i] != n or node.attrs["stride"][i] != 1}
-    axes = numbered(len(shape), cut)
-    return Rule([axes], [axes], attrs=lambda division: dict(shape=division.shape()))
 
 
 @rule("one_hot")
@@ -220,14 +195,3 @@ def _gather_grad(node: Node) -> Rule:
         return rewriter.emit(node.op, [rows, ids], **{**node.attrs, "shape": division.shape()})
 
     return Rule([picked, of_ids], [of_table], emit=emit)
-
-
-@rule("gather_d", "place_along")
-def _gather_d(node: Node) -> Rule:
-    """Axes of equal sizes, but for that along which positions count."""
-    attribute = "dim" if "dim" in node.attrs else "axis"
-    given, index = shapes(node)
-    skip = set(axes_of(node.attrs[attribute], len(given)))
-    skip |= {i for i, (m, n) in enumerate(zip(given, index)) if m != n}
-    axes = numbered(len(given), skip)
-    return Rule([axes, axes], [axes])

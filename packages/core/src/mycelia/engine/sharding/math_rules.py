@@ -1,15 +1,9 @@
-"""Rules of products, reductions, running totals and steps of optimizers."""
+"""Rules of products and reductions."""
 
 from __future__ import annotations
 
 from mycelia.engine.ir.graph import Node
-from mycelia.engine.sharding.rules import Rule, along, axes_of, numbered, rule, shapes
-
-for _name in ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cumsum", "cumprod",
-"sort", "topk",
-              "cummax", "cummin", "logcumsumexp"):  # fmt: skip
-    rule(_name)(along("axis"))
-
+from mycelia.engine.sharding.rules import Rule, axes_of, numbered, rule, shapes
 
 # ---- products ----------------------------------------------------------------------------------------------
 
@@ -89,40 +83,3 @@ rule("mean")(_reduction("axis", "keep_dims", "sum", is_mean=True))
 rule("reduce_max")(_reduction("axis", "keepdims", "max"))
 rule("reduce_min")(_reduction("axis", "keepdims", "min"))
 rule("prod")(_reduction("axis", "keep_dims", "prod"))
-
-
-def _whole_axes(axis: str, keeps: str):
-    """Reductions whose axes must be whole."""
-
-    def made(node: Node) -> Rule:
-        rank = node.inputs[0].type.rank
-        gone = axes_of(node.attrs[axis], rank)
-        return Rule([numbered(rank, gone)], [_reduced(rank, gone, node.attrs[keeps]) for _ in node.outputs])
-
-    return made
-
-
-for _name in ("argmax", "argmin", "max_with_index", "min_with_index", "l2_norm"):
-    rule(_name)(_whole_axes("axis", "keepdims"))
-for _name in ("all", "any"):
-    rule(_name)(_whole_axes("axis", "keep_dims"))
-rule("logsumexp")(_whole_axes("dim", "keepdim"))
-
-
-# ---- what overwrites ---------------------------------------------------------------------------------------
-
-
-@rule(
-    "assign", "assign_add", "assign_sub", "apply_gradient_descent", "sgd", "apply_momentum", "apply_add_sign",
-    "apply_power_sign", "apply_proximal_gradient_descent", "apply_proximal_adagrad", "apply_ftrl",
-    "rprop", "adam",
-    "adam_amsgrad", "adam_weight_decay", "adamw", "apply_ada_max", "apply_rms_prop",
-    "apply_centered_rms_prop",
-    "apply_adagrad", "apply_adagrad_v2", "apply_adadelta",
-)  # fmt: skip
-def _update(node: Node) -> Rule:
-    """Each element alone; hyperparameters are numbers."""
-    shape = node.inputs[0].type.shape
-    axes = numbered(len(shape))
-    operands = [None if s is None else axes if s == shape else ((),) * len(s) for s in shapes(node)]
-    return Rule(operands, [axes if v.type.shape == shape else ((),) * v.type.rank for v in node.outputs])

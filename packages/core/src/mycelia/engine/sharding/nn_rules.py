@@ -1,4 +1,4 @@
-"""Rules of normalizations, attention, dropout and losses."""
+"""Rules of attention, dropout and losses."""
 
 from __future__ import annotations
 
@@ -7,46 +7,6 @@ import math
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.graph import Node
 from mycelia.engine.sharding.rules import Rule, numbered, rule, shapes
-
-
-def _rows(rank: int, begin: int):
-    """Axes of what is normalized from `begin` on, and of its statistics."""
-    axes = numbered(rank, range(begin, rank))
-    return axes, axes
-
-
-@rule("layer_norm")
-def _layer_norm(node: Node) -> Rule:
-    rank = node.inputs[0].type.rank
-    axes, rows = _rows(rank, node.attrs["begin_norm_axis"] % rank)
-    affine = [None if s is None else axes[rank - len(s) :] for s in shapes(node)[1:]]
-    return Rule([axes, *affine], [axes, rows, rows])
-
-
-@rule("layer_norm_grad")
-def _layer_norm_grad(node: Node) -> Rule:
-    rank = node.inputs[1].type.rank
-    axes, rows = _rows(rank, node.attrs["begin_norm_axis"] % rank)
-    gamma = shapes(node)[4]
-    params = axes[rank - node.attrs["params_rank"] :]
-    return Rule(
-        [axes, axes, rows, rows, None if gamma is None else axes[rank - len(gamma) :]], [axes, params, params]
-    )
-
-
-@rule("rms_norm")
-def _rms_norm(node: Node) -> Rule:
-    rank, params = (v.type.rank for v in node.inputs)
-    axes, rows = _rows(rank, rank - params)
-    return Rule([axes, axes[rank - params :]], [axes, rows])
-
-
-@rule("rms_norm_grad")
-def _rms_norm_grad(node: Node) -> Rule:
-    rank, params = node.inputs[1].type.rank, node.inputs[2].type.rank
-    axes, rows = _rows(rank, rank - params)
-    return Rule([axes, axes, axes[rank - params :], rows], [axes, axes[rank - params :]])
-
 
 # ---- attention ---------------------------------------------------------------------------------------------
 

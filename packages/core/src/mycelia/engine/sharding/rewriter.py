@@ -9,6 +9,7 @@ from typing import Any
 
 from mycelia.engine.communication import world
 from mycelia.engine.ir.graph import Builder, Graph, Value
+from mycelia.engine.ops.arrays.slicing import _strided_slice
 from mycelia.engine.ops.define import find
 from mycelia.engine.sharding.mesh import Atoms, Mesh, Placed
 
@@ -115,7 +116,7 @@ class Rewriter:
             return value
         size = tuple(n // self.mesh.parts(a) for n, a in zip(value.type.shape, atoms))
         begin = tuple(n * self.mesh.index(a) for n, a in zip(size, atoms))
-        return self.one("strided_slice", [value], begin=begin, size=size, stride=(1,) * len(size), shape=size)
+        return self.one(_strided_slice, [value], begin=begin, size=size, stride=(1,) * len(size), shape=size)
 
 
 def _common(a: Atoms, b: Atoms) -> Atoms:

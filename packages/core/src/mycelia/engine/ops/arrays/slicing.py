@@ -12,6 +12,7 @@ from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ir.types import UNKNOWN
 from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops import layout_rules as _layout
+from mycelia.engine.ops import part_rules as _parts
 from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.shape import as_ints, constant, positive_axis, reshape, shaped_by
 from mycelia.engine.ops.define import find, op
@@ -96,6 +97,23 @@ def _strided_slice(rand):
     yield rand(), dict(begin=(), size=(), stride=(), shape=(1,))
 
 
+@_strided_slice.parts
+def _strided_slice(node):
+    """Axes that are taken whole are divided as they were."""
+    given, size, stride = node.inputs[0].type.shape, node.attrs["size"], node.attrs["stride"]
+    cut = {i for i, n in enumerate(given) if size[i] != n or stride[i] != 1}
+    before, after, sizes = _parts.regrouped(size, node.outputs[0].type.shape)
+    labels = {label for i in cut for label in before[i]}
+    before = tuple(() if i in cut else axis for i, axis in enumerate(before))
+    after = tuple(tuple(label for label in axis if label not in labels) for axis in after)
+
+    def attrs(division):
+        part = division.mesh.shape(size, division.placed(before))
+        return dict(size=part, shape=division.shape())
+
+    return _parts.PartRule([before], [after], sizes=sizes, attrs=attrs)
+
+
 @_strided_slice.batch
 def _strided_slice(call):
     a = call.attrs
@@ -137,6 +155,14 @@ def _strided_place(rand):
     yield rand(1, 4), dict(begin=(2, 0), stride=(1, 1), shape=(3, 4))
     yield rand(0, 2), dict(begin=(0, 0), stride=(1, 1), shape=(3, 2))
     yield rand(), dict(begin=(), stride=(), shape=())
+
+
+@_strided_place.parts
+def _strided_place(node):
+    given, shape = node.inputs[0].type.shape, node.outputs[0].type.shape
+    cut = {i for i, n in enumerate(shape) if given[i] != n or node.attrs["stride"][i] != 1}
+    axes = _parts.numbered(len(shape), cut)
+    return _parts.PartRule([axes], [axes], attrs=lambda division: dict(shape=division.shape()))
 
 
 @_strided_place.batch

@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.part_rules import each_element
 
 
 def _overwritten(variable, value):
@@ -21,7 +22,7 @@ def _spread(value, variable):
     return np.broadcast_to(np.reshape(value, ()) if np.size(value) == 1 else value, variable.shape)
 
 
-@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign", cost=0)
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign", cost=0, parts=each_element)
 def _assign(variable, value):
     """Overwrite `variable` with `value`, cast to its dtype.
 
@@ -37,7 +38,7 @@ def _assign(rand):
     yield rand(), rand(1)
 
 
-@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignAdd")
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignAdd", parts=each_element)
 def _assign_add(variable, value):
     """``variable += value``.
 
@@ -53,7 +54,7 @@ def _assign_add(rand):
     yield rand(2, 3), rand()
 
 
-@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignSub")
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignSub", parts=each_element)
 def _assign_sub(variable, value):
     """``variable -= value``.
 

@@ -177,7 +177,7 @@ def _apply_ada_max(rand):
     yield rand(3, 5), rand(3, 5), rand.positive(3, 5), *numbers, rand(3, 5)
 
 
-@op(name="lamb", updates=("var", "m", "v"), **_UPDATE)
+@op(name="lamb", updates=("var", "m", "v"), nondiff=True)
 def _lamb(var, m, v, lr, beta1, beta2, epsilon, decay, global_step, gradient):
     """Adam with a trust ratio a layer: ``var -= lr * |var| / |u| * u``,
     ``u = mhat / (sqrt(vhat) + epsilon) + decay var``.

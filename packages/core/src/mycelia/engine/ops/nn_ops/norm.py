@@ -12,6 +12,7 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import part_rules as _parts
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise import powers as _powers
@@ -55,6 +56,12 @@ def _sum_leading(x, vector_rank):
 def _rows_type(x, axis, dtype):
     """Type of one statistic a row: `x` with the normalized axes of extent 1."""
     return TensorType(dtype, x.shape[: axis % x.rank] + (1,) * (x.rank - axis % x.rank))
+
+
+def _normalized(rank, begin):
+    """Labels of axes of which those from `begin` on are normalized together, and of the statistics."""
+    axes = _parts.numbered(rank, range(begin, rank))
+    return axes, axes
 
 
 def _check_affine(x, begin, **vectors):
@@ -144,6 +151,14 @@ def _layer_norm(rand):
     yield rand(0, 4), rand(4), rand(4)
 
 
+@_layer_norm.parts
+def _layer_norm(node):
+    rank = node.inputs[0].type.rank
+    axes, rows = _normalized(rank, node.attrs["begin_norm_axis"] % rank)
+    affine = [None if s is None else axes[rank - len(s) :] for s in _parts.shapes(node)[1:]]
+    return _parts.PartRule([axes, *affine], [axes, rows, rows])
+
+
 @_layer_norm.batch
 def _layer_norm(call):
     x, gamma, beta = call.operands
@@ -201,6 +216,17 @@ def _layer_norm_grad(rand):
     yield rand(7, 37), rand(7, 37), rand(7, 1), rand.positive(7, 1), dict(_grad=False)
     two = dict(params_rank=2, _grad=False)
     yield rand(2, 3, 4), rand(2, 3, 4), rand(2, 1, 1), rand.positive(2, 1, 1), rand(3, 4), two
+
+
+@_layer_norm_grad.parts
+def _layer_norm_grad(node):
+    rank = node.inputs[1].type.rank
+    axes, rows = _normalized(rank, node.attrs["begin_norm_axis"] % rank)
+    gamma = _parts.shapes(node)[4]
+    params = axes[rank - node.attrs["params_rank"] :]
+    return _parts.PartRule(
+        [axes, axes, rows, rows, None if gamma is None else axes[rank - len(gamma) :]], [axes, params, params]
+    )
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -277,6 +303,13 @@ def rms_norm(rand):
     yield rand(0, 4), rand(4)
 
 
+@rms_norm.parts
+def rms_norm(node):
+    rank, params = (v.type.rank for v in node.inputs)
+    axes, rows = _normalized(rank, rank - params)
+    return _parts.PartRule([axes, axes[rank - params :]], [axes, rows])
+
+
 @op(name="rms_norm_grad", outputs=2, cost=8)
 def _rms_norm_grad(dy, x, gamma, r_std, *, epsilon: "float" = 1e-6):
     """Gradients of rms_norm with respect to x and gamma; `r_std` is a function of `x`.
@@ -311,6 +344,13 @@ def _rms_norm_grad(cts, dy, x, gamma, *, epsilon):
 def _rms_norm_grad(rand):
     yield rand(3, 5), rand(3, 5), rand(5), rand.positive(3, 1), dict(_grad=False)
     yield rand(7, 37), rand(7, 37), rand(37), rand.positive(7, 1), dict(_grad=False)
+
+
+@_rms_norm_grad.parts
+def _rms_norm_grad(node):
+    rank, params = node.inputs[1].type.rank, node.inputs[2].type.rank
+    axes, rows = _normalized(rank, rank - params)
+    return _parts.PartRule([axes, axes, axes[rank - params :], rows], [axes, axes[rank - params :]])
 
 
 def add_rms_norm(x1, x2, gamma, epsilon=1e-6):

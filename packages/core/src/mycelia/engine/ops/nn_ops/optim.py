@@ -12,8 +12,9 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.part_rules import each_element
 
-_UPDATE = dict(nondiff=True)
+_UPDATE = dict(nondiff=True, parts=each_element)
 
 
 def _check_state(var, grad, *state):
