@@ -81,6 +81,7 @@ typedef struct { myc_ints axes; int64_t inverse; double scale; } myc_fft_complex
 typedef struct { int64_t n; int64_t axis; double scale; } myc_fft_half_to_real_attrs;
 typedef struct { int64_t axis; double scale; } myc_fft_real_attrs;
 typedef struct { double value; int64_t dtype; } myc_fill_like_attrs;
+typedef struct { int64_t dtype; int64_t n_shapes; int64_t shapes[1]; /* n_shapes of them */ } myc_finish_sums_attrs;
 typedef struct { int64_t bins; } myc_fixed_histogram_attrs;
 typedef struct { myc_ints dims; } myc_flip_attrs;
 typedef struct { int64_t n_code; int64_t code[1]; /* n_code of them */ } myc_fused_map_attrs;
@@ -194,6 +195,7 @@ typedef struct { int64_t reduction; /* 0 mean, 1 sum, 2 none */ } myc_squared_er
 typedef struct { int64_t reduction; /* 0 mean, 1 sum, 2 none */ } myc_squared_error_grad_attrs;
 typedef struct { int64_t has_axis; myc_ints axis; } myc_squeeze_attrs;
 typedef struct { int64_t axis; } myc_stack_attrs;
+typedef struct { double divisor; int64_t scatters; } myc_start_sums_attrs;
 typedef struct { myc_ints begin; myc_ints size; myc_ints stride; } myc_strided_assign_attrs;
 typedef struct { myc_ints begin; myc_ints stride; myc_ints shape; } myc_strided_place_attrs;
 typedef struct { myc_ints begin; myc_ints size; myc_ints stride; myc_ints shape; } myc_strided_slice_attrs;
