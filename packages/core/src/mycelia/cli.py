@@ -337,6 +337,7 @@ def plan(
     bandwidth: Annotated[float, typer.Option(min=0, help="Its bytes of memory a second.")] = 0.0,
     steps: Annotated[int, typer.Option(min=1, help="Steps that are measured; then the script ends.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Write the plans as JSON.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="A file for the curves of efficiency and memory.")] = None,
 ) -> None:
     """Tell what a training costs on many ranks: memory of each and time of a step, from a few steps on one
     and a description of the network.
@@ -372,6 +373,10 @@ def plan(
         raise typer.Exit(1)
     seconds = step.on(flops, bandwidth) if flops else step.seconds
     plans = [price(step, count, name, seconds) for name in names for count in report.sizes_of(ranks)]
+    if svg is not None:
+        from mycelia.parallel.planning import drawing
+
+        write_text(svg, drawing.svg(plans))
     if as_json:
         typer.echo(json.dumps([one.as_dict() for one in plans], indent=1))
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from mycelia.parallel.planning import (
     read_network,
     text_of,
 )
+from mycelia.parallel.planning.drawing import svg
 from mycelia.parallel.planning.network import fitted
 from mycelia.parallel.planning.report import sizes_of
 
@@ -260,3 +262,25 @@ def test_faults_of_the_script_are_its_own(tmp_path):
     path.write_text("import mindspore as ms\nms.ops.reshape(ms.Tensor([1.0]), (2,))\n")
     got = told(str(path))
     assert got.exit_code == 1 and "reshape" in got.output and "too few steps" not in got.output
+
+
+def test_curves_stand_where_the_plans_are(script, tmp_path):
+    links, file = NETWORKS["ethernet-10g"], tmp_path / "curves.svg"
+    names, counts = ("data_parallel", "zero1"), (1, 2, 4, 8)
+    plans = [price(STEP, links, count, name) for name in names for count in counts]
+    file.write_text(svg(plans))
+    lines = [e for e in ElementTree.parse(file).iter() if e.tag.endswith("polyline")]
+    curves = [e for e in lines if e.get("class") != "key"]
+    assert [e.get("class") for e in curves] == [*names, *names]  # efficiency, then memory
+    for number, (curve, value) in enumerate(zip(curves, ["efficiency"] * 2 + ["bytes"] * 2)):
+        points = [tuple(map(float, p.split(","))) for p in curve.get("points").split()]
+        x, y = np.array(points).T
+        np.testing.assert_allclose(np.diff(x), np.diff(x)[0], atol=0.11)  # each step twice as many ranks
+        own = [getattr(plan, value) for plan in plans if plan.strategy == names[number % 2]]
+        most = 1.0 if value == "efficiency" else max(plan.bytes for plan in plans)
+        low, high = 224.0, 34.0  # of the panel, in pixels
+        np.testing.assert_allclose(y, [low + (high - low) * v / most for v in own], atol=0.11)
+    drawn = told(script, "--ranks", "2", "--steps", "2", "--svg", str(tmp_path / "script.svg"), "--", "graph")
+    assert drawn.exit_code == 0 and "efficiency" in (tmp_path / "script.svg").read_text()
+    with pytest.raises(ValueError, match="no plans"):
+        svg([])
