@@ -3,7 +3,7 @@
 `python tools/fuzz.py [--hours 1] [--cases 200] [--jobs 2] [pytest arguments]`. What fails is printed at
 once, with the seed in its name or its message, and does not end the run; the exit code is 1 if anything
 failed. Each round is a pytest run with MYCELIA_FUZZ=<cases> and MYCELIA_FUZZ_SEED=<first seed>, which can be
-repeated by hand.
+repeated by hand. `--sanitized` runs damaged `.ms` files under sanitizers instead: `fuzz_sanitized.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--sanitized"]:
+        import fuzz_sanitized
+
+        return fuzz_sanitized.main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hours", type=float, default=1.0, help="how long to go on (default: 1)")
     parser.add_argument("--cases", type=int, default=200, help="new cases a test and round (default: 200)")

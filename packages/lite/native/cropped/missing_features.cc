@@ -20,6 +20,7 @@ void ask_for_kernel(const std::string&, const char*) {}
 void ask_for_copies(const char*, const std::vector<uint8_t>&, int32_t, const std::vector<int64_t>&) {}
 void ask_for_part(const char*) {}
 std::string asked_kernels() { return ""; }
+const char* not_here() { return " (this library was cropped for other models: crop it for this one, too)"; }
 
 #ifdef LITE_WITHOUT_CHAINS
 void Planner::join_chains() {}
@@ -57,6 +58,7 @@ void Planner::write_parts_in_place() {}
 
 #ifdef LITE_WITHOUT_SCALES
 std::shared_ptr<Scales> read_scales(const Table&, int32_t) { return nullptr; }
+const char* const kUnreadScales = "but this library was cropped for models without quantized weights: crop it for this one, too";
 Status find_scales(ModelFile*) { return {}; }
 int Planner::scaled(int, const Scales&, const Type&) { return fail(kNotSupported, left_out("quantized weights").text); }
 #endif

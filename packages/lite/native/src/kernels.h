@@ -37,6 +37,8 @@ void ask_for_part(const char* part);
 // The kernels that models of this process asked for so far, "op dtypes", and parts, "part NAME"; one a line.
 std::string asked_kernels();
 const char* dtype_name(int32_t dtype);
+// What a message about a missing operator or kernel ends with: a cropped library tells that it is one.
+const char* not_here();
 
 }  // namespace mycelia::lite
 

@@ -1,5 +1,6 @@
 #include "model_file.h"
 
+#include "crypto/sealed.h"
 #include "mycelia/abi.h"
 #include "schema.h"
 
@@ -57,7 +58,7 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
   tensor->scales = read_scales(table, tensor->dtype);
   if (!tensor->scales && (table.get<int32_t>(kTensor_weightQuantCompressType) != 0 || table.get<uint8_t>(kTensor_enableHuffmanCode) != 0 ||
                           table.span<float>(kTensor_quantClusters).size || table.tables(kTensor_quantParams).size()))
-    return {kNotSupported, message({which, " '", tensor->name, "' is quantized, which this runtime does not compute yet"})};
+    return {kNotSupported, message({which, " '", tensor->name, "' is quantized, ", kUnreadScales})};
   const int32_t abi = abi_dtype(tensor->dtype);
   const int64_t count = element_count(tensor->shape);
   if (abi < 0) return {kNotSupported, message({which, " has dtype number ", tensor->dtype, ", which is unknown"})};
@@ -106,6 +107,8 @@ int64_t element_count(const std::vector<int64_t>& shape) {
 }
 
 Status read_model_file(const uint8_t* data, size_t size, ModelFile* file) {
+  if (size >= 4 && (data[0] | data[1] << 8 | data[2] << 16 | static_cast<uint32_t>(data[3]) << 24) == kSealedMagic)
+    return {kGraphInvalid, "the model is encrypted: give the key that it was encrypted with"};
   if (size < 8 || std::memcmp(data + 4, kIdentifier, 4) != 0) return {kGraphInvalid, "this is no .ms file: the identifier MSL2 is missing"};
   file->reader = std::make_unique<Reader>(data, size);
   Reader& reader = *file->reader;

@@ -113,6 +113,8 @@ Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* fo
 Status read_panels(const FileNode& node, ModelFile* file, bool* found);
 // The scales of a tensor of integers; null if it has none, or they are stored in a way that is not read (scales.cc).
 std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype);
+// Why scales of a constant are not read, in words.
+extern const char* const kUnreadScales;
 // Integers with scales are weights of nodes that say so; else it fails.
 Status find_scales(ModelFile* file);
 

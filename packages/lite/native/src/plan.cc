@@ -298,7 +298,7 @@ myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs,
   }
   std::string all;
   for (int i : inputs) all += (all.empty() ? "" : ", ") + (i < 0 ? std::string("none") : text_of(type(i)));
-  fail(kNotSupported, message({"no kernel ", op, " for ", all}));
+  fail(kNotSupported, message({"no kernel ", op, " for ", all, not_here()}));
   return nullptr;
 }
 

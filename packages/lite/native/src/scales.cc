@@ -27,6 +27,8 @@ std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype) {
   return found;
 }
 
+const char* const kUnreadScales = "in a way that this runtime does not compute yet";
+
 namespace {
 
 // Which axis the scales of weights belong to: MindSpore Lite has the one of the results of convolutions and products. Of a

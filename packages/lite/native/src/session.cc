@@ -84,7 +84,7 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
     if (find_operator(node.kind) || !node.branches.empty()) continue;
     unknown += message({unknown.empty() ? "" : ", ", name_of_operator(node.kind), " (node '", node.name, "')"});
   }
-  if (!unknown.empty()) return {kOperatorNotFound, message({"operators without a kernel: ", unknown})};
+  if (!unknown.empty()) return {kOperatorNotFound, message({"operators without a kernel: ", unknown, not_here()})};
   std::vector<std::vector<int64_t>> shapes;
   bool open = false;
   for (const uint32_t i : file.inputs) {
@@ -143,7 +143,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   std::vector<Execution::Argument> arguments;
   for (size_t i = 0; i < shapes.size(); ++i) {
     for (const int64_t n : shapes[i])
-      if (n < 0) return {kInferLater, message({"input '", inputs_[i].name, "' has an open size: resize the model first (negative dimension)"})};
+      if (n < 0) return {kParameterInvalid, message({"input '", inputs_[i].name, "' cannot be resized to a size of ", n, ": sizes are 0 or more (negative dimension)"})};
     if (element_count(shapes[i]) < 0) return {kInferFailed, message({"input '", inputs_[i].name, "' is too large"})};
     types.push_back({inputs_[i].type.dtype, shapes[i]});
   }

@@ -2,12 +2,16 @@
 
 Mutation i changes one of the files by its own number. Each is loaded, resized, run, watched, profiled and
 measured; what the runtime refuses must have a reason and a code. The last line has how many were refused and
-how many ran. `PROGRESS`, an environment variable, names a file for the number of the mutation at work, so
-that a crash shows which it was; `LIMIT` is the address space in bytes.
+how many ran. `PROGRESS`, an environment variable, names a file for the number of the mutation at work and the
+counts so far, so that a crash shows which it was; `LIMIT` is the address space in bytes. `WATCH` names the
+library made of `allocations.c`: then no load may take more than twice the file and the tensors that it
+declares.
 """
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
 import random
 import resource
@@ -25,6 +29,7 @@ import table_mutations
 
 _MOST_NODES = 3000  # of a run that is watched: a file may say that a loop runs for ever
 _MOST_ELEMENTS = 1 << 22  # that an input is filled with
+_BESIDE = 1 << 20  # bytes of threads, tables of kernels and Python's own objects
 
 
 def bytes_changed(good: bytes, rng: random.Random) -> bytes:
@@ -78,7 +83,40 @@ def fill(tensor, rng: random.Random) -> None:
         tensor.set_data_from_numpy(np.asarray(array).astype(dtype).reshape(tensor.shape))
 
 
-def use(path: Path, rng: random.Random) -> None:
+def declared(data: bytes) -> int:
+    """Bytes of the tensors that a file declares; of an open size there is one element."""
+    try:
+        tensors = decode(data).allTensors
+    except FormatError:
+        return 0
+    sizes = {dtype: size for size, dtypes in table_mutations.SIZES.items() for dtype in dtypes}
+    return sum(math.prod(max(int(n), 1) for n in t.dims) * sizes.get(int(t.dataType), 1) for t in tensors)
+
+
+class Watch:
+    """Counts what a load takes; without a library it lets all pass."""
+
+    def __init__(self, library: str | None) -> None:
+        self.library = ctypes.CDLL(library) if library else None
+        if self.library:
+            self.library.allocations_begin.restype = self.library.allocations_most.restype = ctypes.c_longlong
+            assert self.library.allocations_watch(), "the sanitizer's allocator takes no hooks"
+
+    def load(self, model: mslite.Model, path: Path, context: mslite.Context) -> None:
+        if self.library is None:
+            model.build_from_file(path, context=context)
+            return
+        data = path.read_bytes()
+        most = 2 * len(data) + declared(data) + _BESIDE
+        before = self.library.allocations_begin()
+        try:
+            model.build_from_file(path, context=context)
+        finally:
+            taken = self.library.allocations_most() - before
+        assert taken <= most, f"a file of {len(data)} bytes took {taken}, it may take {most}"
+
+
+def use(path: Path, rng: random.Random, watch: Watch | None = None) -> None:
     """Everything that a program does with a model.  Errors: RuntimeError of what the runtime refuses."""
     context = mslite.Context()
     context.cpu.thread_num = rng.choice((1, 1, 2))
@@ -87,7 +125,7 @@ def use(path: Path, rng: random.Random) -> None:
         context.cpu.thread_num = 2
     context.cpu.shared_thread_pool = rng.random() < 0.2
     model = mslite.Model()
-    model.build_from_file(path, context=context)
+    (watch or Watch(None)).load(model, path, context)
     inputs = model.get_inputs()
     if any(-1 in t.shape for t in inputs) or rng.random() < 0.1:
         sizes = rng.choice(((1,), (2,), (1, 2, 3), (3, 4), (0, 1, 2)))
@@ -147,22 +185,24 @@ def main() -> None:
     if os.environ.get("LIMIT"):  # address sanitizers take the address space for themselves
         resource.setrlimit(resource.RLIMIT_AS, (int(os.environ["LIMIT"]),) * 2)
     progress = os.environ.get("PROGRESS")
-    contents = [f.read_bytes() for f in files]
+    contents, watch = [f.read_bytes() for f in files], Watch(os.environ.get("WATCH"))
     told = ran = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "damaged.ms"
         for number in range(first, first + count):
             if progress:
-                Path(progress).write_text(str(number))
+                Path(progress).write_text(f"{number} {told} {ran}")
             path.write_bytes(mutated(contents[number % len(contents)], number))
             try:
-                use(path, random.Random(number))
+                use(path, random.Random(number), watch)
                 ran += 1
             except MemoryError:  # Python's own, within `LIMIT`: a result as large as its file says
                 told += 1
             except RuntimeError as error:
                 assert str(error).strip(), f"mutation {number}: {error}"
                 told += 1
+        if progress:
+            Path(progress).write_text(f"{first + count} {told} {ran}")
     print(told, ran)
 
 

@@ -106,6 +106,7 @@ def test_what_was_cut_off_is_told(cropped, write_mindir, tmp_path):
         [linked(folder, "again", made.path), other], capture_output=True, text=True, input=""
     )
     assert done.returncode == 1 and "operators without a kernel" in done.stderr
+    assert "this library was cropped for other models" in done.stderr
 
 
 class Depthwise(ms.nn.Cell):

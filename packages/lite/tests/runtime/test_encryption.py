@@ -162,7 +162,7 @@ def test_core_reads_what_was_encrypted(lenet, sealed, tmp_path):
         (dict(dec_key=b"\1" * 16), r"the key is wrong, or the model was changed \(code -200\)"),
         (dict(dec_key=b"short"), r"the key must have 16, 24 or 32 bytes, but has 5 \(code -3\)"),
         (dict(dec_mode="AES-CBC"), r"decrypted with AES-GCM, but not with AES-CBC \(code -7\)"),
-        (dict(dec_key=b""), "no .ms file: the identifier MSL2 is missing"),
+        (dict(dec_key=b""), "the model is encrypted: give the key"),
     ],
 )
 def test_a_wrong_key_is_told(sealed, change, reason):

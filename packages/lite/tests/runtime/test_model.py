@@ -46,6 +46,11 @@ def test_an_open_size_waits_for_resize(model):
         model.predict(model.get_inputs())
 
 
+def test_a_size_below_zero_is_told(model):
+    with pytest.raises(RuntimeError, match=r"input 'x' cannot be resized to a size of -1.*\(code -3\)"):
+        model.resize(model.get_inputs(), [[-1, 1, 32, 32]])
+
+
 def test_known_sizes_stay_where_a_node_holds_for_them_alone(model):
     with pytest.raises(RuntimeError, match=r"size 32 of axis 2, of which node .*Flatten.* made constants"):
         model.resize(model.get_inputs(), [[2, 1, 34, 32]])
@@ -62,7 +67,7 @@ def test_a_failed_resize_leaves_the_model_as_it_was(model_file, tmp_path, lenet)
         ([[2, 1, 32]], "has 4 dimensions, but 3 sizes were given"),
         ([[2, 2, 32, 32]], "do not fit"),
         ([[2, 1, 3, 3]], "does not fit the padded size"),
-        ([[-1, 1, 32, 32]], "open size"),
+        ([[-1, 1, 32, 32]], "cannot be resized to a size of -1"),
         ([[2**40, 1, 2**20, 32]], "too large"),
         ([], "0 shapes were given"),
     ):

@@ -9,7 +9,6 @@ namespace mycelia::lite {
 
 namespace {
 
-constexpr uint32_t kMagic = 0x7F3A5ED8;
 constexpr size_t kIvBytes = 16;  // the nonce and 4 bytes that are not used
 constexpr size_t kHead = 4 + kTagBytes + 4 + 4 + kIvBytes + 4;
 
@@ -25,7 +24,7 @@ Status read_block(const uint8_t* data, size_t size, size_t at, Block* block) {
   const std::string place = "the encryption block at byte " + std::to_string(at);
   if (size - at < kHead) return {kGraphInvalid, place + " is cut off"};
   const uint8_t* head = data + at;
-  if (number(head) != kMagic) return {kGraphInvalid, "the model is not encrypted with AES-GCM, or damaged at byte " + std::to_string(at)};
+  if (number(head) != kSealedMagic) return {kGraphInvalid, "the model is not encrypted with AES-GCM, or damaged at byte " + std::to_string(at)};
   const uint8_t* after_tag = head + 4 + kTagBytes;
   const uint64_t rest = number(after_tag), iv = number(after_tag + 4), text = number(after_tag + 8 + kIvBytes);
   if (iv != kIvBytes || rest != iv + text + 8 || text > size - at - kHead) return {kGraphInvalid, place + " is damaged or cut off"};

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import mycelia as ms
-from mycelia.ir import Graph, Value, evaluate
+from mycelia.ir import Graph, Node, Value, evaluate
 from mycelia_lite.converter import rounding, trial
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.options import Options
@@ -23,7 +23,7 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import FmkType, Format
 from mycelia_lite.format import Table
-from mycelia_lite.model import Model, Tensor
+from mycelia_lite.model import Model
 
 _TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 _OPEN_SIZES = (1, 32, 224)  # that open sizes get
@@ -71,6 +71,7 @@ class Check:
     """
 
     engine = "core"
+    runs = 1  # one after the other, for models that keep variables
 
     def __init__(
         self, options: Options, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], last: bool
@@ -88,11 +89,16 @@ class Check:
             found = self._answers(made)
         except RuntimeError as error:
             raise ConversionError(Code.ERROR, f"check: the result does not run: {error}") from error
-        departures = self._compared(made.get_outputs(), found, self.expected, self.engine)
+        names = [
+            t.name if not i else f"{t.name} of run {i + 1}"
+            for i in range(self.runs)
+            for t in made.get_outputs()
+        ]
+        departures = self._compared(names, found, self.expected, self.engine)
         for engine, expected in self._engines():
-            departures += self._compared(made.get_outputs(), found, expected, engine)
+            departures += self._compared(names, found, expected, engine)
         if any(map(self._is_far, departures)) and not self.options.tolerance:
-            departures = self._with_rounding(departures, made.get_outputs(), found)
+            departures = self._with_rounding(departures, names, found)
         far = [d for d in departures if self._is_far(d)]
         if far:
             listed = ", ".join(f"'{d.name}' by {d.greatest:.3g} from {d.engine}" for d in far)
@@ -107,7 +113,7 @@ class Check:
         return not (departure.greatest <= self.tolerance or departure.rounding)
 
     def _with_rounding(
-        self, departures: Sequence[Departure], outputs: Sequence[Tensor], found: Sequence[np.ndarray]
+        self, departures: Sequence[Departure], names: Sequence[str], found: Sequence[np.ndarray]
     ) -> list[Departure]:
         """The departures, with how much rounding it takes where the result is as near to the source in
         float64 as the engine is.
@@ -115,7 +121,7 @@ class Check:
         exact = self._exact()
         if exact is None:
             return list(departures)
-        ours = self._compared(outputs, found, exact, "float64") * (len(departures) // len(found))
+        ours = self._compared(names, found, exact, "float64") * (len(departures) // len(found))
         answers = [a for _, expected in ((self.engine, self.expected), *self._engines()) for a in expected]
         judged = []
         for departure, own, answer, right in zip(
@@ -140,22 +146,22 @@ class Check:
             if self.options.input_data_type is not None:
                 array = array.astype(self.options.input_data_type.numpy)
             arrays.append(np.ascontiguousarray(array))
-        return trial.answers(model, arrays)
+        return [y for _ in range(self.runs) for y in trial.answers(model, arrays)]
 
     def _compared(
         self,
-        outputs: Sequence[Tensor],
+        names: Sequence[str],
         found: Sequence[np.ndarray],
         expected: Sequence[np.ndarray],
         engine: str,
     ) -> list[Departure]:
         departures = []
-        for tensor, array, want in zip(outputs, found, expected, strict=True):
+        for name, array, want in zip(names, found, expected, strict=True):
             if self.options.output_format is not None and want.ndim == 4:
                 want = _turned(want, self.last, self.options.output_format)
             if self.options.output_data_type is not None:
                 want = want.astype(self.options.output_data_type.numpy)
-            departures.append(Departure(tensor.name, distance(array, want), engine))
+            departures.append(Departure(name, distance(array, want), engine))
         return departures
 
     def _engines(self) -> Iterator[tuple[str, list[np.ndarray]]]:
@@ -179,9 +185,10 @@ class SourceCheck(Check):
         with_sizes: Callable[[Mapping[str, Sequence[int]]], Source],
     ) -> None:  # fmt: skip
         self.source, self.path, self.writer, self.options = source, path, writer, options
-        self.with_sizes = with_sizes
-        shapes = [v.type.shape for v in source.graph.parameters]
-        dtypes = [np.dtype(v.type.dtype.np) for v in source.graph.parameters]
+        self.with_sizes, self.runs = with_sizes, 2 if source.states else 1
+        parameters = source.graph.parameters[: len(source.input_names)]
+        shapes = [v.type.shape for v in parameters]
+        dtypes = [np.dtype(v.type.dtype.np) for v in parameters]
         is_open = any(type(n) is not int or n < 0 for shape in shapes for n in shape)
         reasons: list[str] = []
         answers: list[tuple[str, list[np.ndarray]]] = []
@@ -199,19 +206,31 @@ class SourceCheck(Check):
     def _with_sizes(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """What core answers to the source as it is imported for these sizes alone."""
         shapes = dict(zip(self.source.input_names, (list(a.shape) for a in inputs), strict=True))
-        return _run(self.with_sizes(shapes).graph, inputs)
+        return self._by_core(self.with_sizes(shapes), inputs)
+
+    def _by_core(self, source: Source, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """What core answers in each run; its variables go from one to the next."""
+        count, states = len(source.output_names), source.states
+        answers = []
+        for _ in range(self.runs):
+            found = _run(source.graph, [*inputs, *states])
+            answers += found[:count]
+            states = found[count:]
+        return answers
 
     def _answered(
         self, inputs: Sequence[np.ndarray], reasons: list[str], is_open: bool
     ) -> list[tuple[str, list[np.ndarray]]]:
         """What core and other engines answer, by name; `reasons` gets why one does not."""
-        engines = {"core": lambda: _run(self.source.graph, inputs)}
+        engines = {"core": lambda: self._by_core(self.source, inputs)}
         if is_open:
             engines[_WITH_SIZES] = lambda: self._with_sizes(inputs)
         if self.source.framework is FmkType.ONNX and importlib.util.find_spec("onnxruntime"):
             engines["onnxruntime"] = lambda: _by_onnxruntime(self.path, self.source, inputs)
         if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
-            engines["LiteRT"] = lambda: _by_litert(self.path, self.source, inputs, self.options.signature)
+            engines["LiteRT"] = lambda: _by_litert(
+                self.path, self.source, inputs, self.options.signature, self.runs
+            )
         if self.source.framework is FmkType.TF and importlib.util.find_spec("tensorflow"):
             engines["TensorFlow"] = lambda: _by_tensorflow(self.path, self.source, inputs)
         if self.source.framework is FmkType.PYTORCH:
@@ -245,8 +264,10 @@ class SourceCheck(Check):
         if engine is not None and all(d.engine != "core" for d in far):
             return f"the importer, core computes what the result does and {engine} something else"
         values: dict[Value, np.ndarray] = {}
-        outputs = _run(self.source.graph, self.inputs, values)  # rewritten into ops that the file can have
-        if any(not distance(a, b) <= self.tolerance for a, b in zip(outputs, self.expected, strict=True)):
+        given = [*self.inputs, *self.source.states]
+        outputs = _run(self.source.graph, given, values)  # rewritten into ops that the file can have
+        expected = self.expected[: len(self.source.output_names)]
+        if any(not distance(a, b) <= self.tolerance for a, b in zip(outputs, expected)):
             return "an op that was composed of others computes something else"
         try:
             stored = every_value(written, self.inputs)
@@ -263,7 +284,8 @@ class SourceCheck(Check):
                 if not off <= self.tolerance:
                     place = f" at {node.location}" if node.location else ""
                     name = written.allTensors[index].name
-                    return f"it begins with '{name}', op '{node.op.name}'{place}, which departs by {off:.3g}"
+                    kind = _kind(node)
+                    return f"it begins with '{name}', op '{kind}'{place}, which departs by {off:.3g}"
         return super()._where(written, far)
 
 
@@ -329,6 +351,13 @@ def _run(
     return results[: len(graph.outputs)]
 
 
+def _kind(node: Node) -> str:
+    """The op, or the operator of the file that the importer named."""
+    if node.op.name != "file_operator":
+        return node.op.name
+    return dict(node.attrs["fields"]).get("type", node.attrs["kind"])
+
+
 def _turned(array: np.ndarray, is_last: bool, layout: Format) -> np.ndarray:
     """A value of rank 4 of the source in the layout of the border."""
     if is_last == (layout is Format.NHWC):
@@ -343,22 +372,28 @@ def _by_onnxruntime(path: str, source: Source, arrays: Sequence[np.ndarray]) -> 
     return session.run(source.output_names, dict(zip(source.input_names, arrays, strict=True)))
 
 
-def _by_litert(path: str, source: Source, arrays: Sequence[np.ndarray], signature: str) -> list[np.ndarray]:
+def _by_litert(
+    path: str, source: Source, arrays: Sequence[np.ndarray], signature: str, runs: int
+) -> list[np.ndarray]:
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(model_path=path)
     if signature:
-        found = interpreter.get_signature_runner(signature)(**dict(zip(source.input_names, arrays)))
-        return [found[name] for name in source.output_names]
+        runner, given = interpreter.get_signature_runner(signature), dict(zip(source.input_names, arrays))
+        answers = [runner(**given) for _ in range(runs)]
+        return [found[name] for found in answers for name in source.output_names]
     details = {d["name"]: d for d in interpreter.get_input_details()}
     for name, array in zip(source.input_names, arrays, strict=True):
         interpreter.resize_tensor_input(details[name]["index"], array.shape)
     interpreter.allocate_tensors()
-    for name, array in zip(source.input_names, arrays, strict=True):
-        interpreter.set_tensor(details[name]["index"], array)
-    interpreter.invoke()
     outputs = {d["name"]: d["index"] for d in interpreter.get_output_details()}
-    return [interpreter.get_tensor(outputs[name]) for name in source.output_names]
+    answers = []
+    for _ in range(runs):
+        for name, array in zip(source.input_names, arrays, strict=True):
+            interpreter.set_tensor(details[name]["index"], array)
+        interpreter.invoke()
+        answers += [interpreter.get_tensor(outputs[name]) for name in source.output_names]
+    return answers
 
 
 def _by_torch(program: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

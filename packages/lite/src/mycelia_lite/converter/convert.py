@@ -245,8 +245,6 @@ def _imported(job: Job) -> tuple[ms_format.Table, Kept, Check | None]:
         kept = Kept(False, integers.restore(model))
         return model, kept, FileCheck(model, job.options) if job.options.check else None
     source = _source(job)
-    if source.states and job.options.check:
-        raise NotAvailable("check: models that keep variables from run to run are not compared")
     writer = Writer(source)
     if not job.options.check:
         return writer.run(RULES), Kept(source.halves, source.scales), None

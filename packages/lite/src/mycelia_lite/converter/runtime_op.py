@@ -3,21 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mycelia.capture.trace import active
-from mycelia.ir import TensorType
-from mycelia.ops.define import op
+import numpy as np
 
-RUNTIME = "the Lite runtime"
+import mycelia as ms
+from mycelia.capture.trace import active
+from mycelia.ir import TensorType, evaluate
+from mycelia.ops.define import op
+from mycelia_lite.converter import meanings
+
 OPEN = -1  # a size that shows when the model runs
 
 
-@op(name="file_operator", outputs=None, dynamic=True, nondiff=True, only_in=RUNTIME)
+@op(name="file_operator", outputs=None, dynamic=True, nondiff=True, on_host=True)
 def file_operator(inputs: "tensors", *, kind: "any", fields: "any", types: "any", unlike: "str" = ""):
     """The operator `kind` of MindSpore Lite on inputs in the order of the file.
 
     `fields`: its attributes, (name, value) each; `types` of its results have -1 for what is not known.
     `unlike`: those with other texts are others, though all else is equal.
     """
+    return meanings.computed(kind, dict(fields), inputs)
 
 
 @file_operator.infer
@@ -55,7 +59,7 @@ def custom(
     return at_run_time("Custom", inputs, types, type=name, attr=attr)
 
 
-@op(name="conv_transpose", dynamic=True, nondiff=True, only_in=RUNTIME)
+@op(name="conv_transpose", dynamic=True, nondiff=True, on_host=True)
 def conv_transpose(
     x,
     weight,
@@ -70,6 +74,9 @@ def conv_transpose(
 
     `pad`: begins, then ends; `extra` rows and columns at the end of the result.
     """
+    return meanings.images.transposed_convolution(
+        x, weight, stride=stride, pad=pad, dilation=dilation, extra=extra, group=group
+    )
 
 
 @conv_transpose.infer
@@ -77,13 +84,26 @@ def conv_transpose(x, weight, *, stride, pad, dilation, extra, group):
     return TensorType(x.dtype, (x.shape[0], weight.shape[1] * group, OPEN, OPEN))
 
 
-@op(name="file_loop", outputs=None, dynamic=True, nondiff=True, only_in=RUNTIME)
+@op(name="file_loop", outputs=None, dynamic=True, nondiff=True, on_host=True)
 def file_loop(inputs: "tensors", *, body: "any", carried: "int", types: "any"):
     """Runs ``going, *values, *rows = body(number of the run, going, *values, *rest)`` again and again.
 
     inputs: how often at most (int64), whether at all (bool), the `carried` values, the rest, which stays.
     Results: the values after the last run, and the rows of all runs, stacked. `types`: theirs.
     """
+    most, going, *rest = inputs
+    values, rest = rest[:carried], rest[carried:]
+    rows: list[list[np.ndarray]] = [[] for _ in types[carried:]]
+    number = 0
+    while number < most and going:
+        given = [ms.Tensor(np.asarray(a)) for a in (np.int64(number), going, *values, *rest)]
+        going, *made = (t.asnumpy() for t in evaluate(body, given))
+        values = made[:carried]
+        for each, row in zip(rows, made[carried:], strict=True):
+            each.append(row)
+        number += 1
+    empty = [np.zeros([0, *(max(n, 0) for n in t.shape[1:])], t.dtype.np) for t in types[carried:]]
+    return (*values, *(np.stack(each) if each else none for each, none in zip(rows, empty)))
 
 
 @file_loop.infer

@@ -35,9 +35,15 @@ def read(path: str | os.PathLike) -> Table:
     The file is mapped: bytes in the table are views into it, which the system reads when they are used.
     Errors: `FormatError` for a damaged file, OSError.
     """
+    data = mapped(path)
     try:
-        return decode(mapped(path))
+        return decode(data)
     except FormatError as e:
+        from mycelia.io.crypto import is_encrypted
+
+        if is_encrypted(data[:4]):
+            what = "the file is encrypted: only the runtime reads it, with its key"
+            raise FormatError(what, subject=os.fspath(path)) from None
         e.subject = os.fspath(path)
         raise
 

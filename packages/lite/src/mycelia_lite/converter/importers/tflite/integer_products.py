@@ -1,8 +1,9 @@
-"""Products of tensors of 8 bits: exact sums, scaled to integers as TensorFlow Lite's kernels round them.
+"""Products of tensors of 8 and 16 bits: exact sums, scaled to integers as TensorFlow Lite rounds them.
 
 Sums are computed in float32, which has all whole numbers to 2^24. Where they may be larger, the product is
 cut along the axis that is summed over, and the sums of the parts are added in int32, which computes all of
-it where nothing can be cut.
+it where nothing can be cut. Integers of 16 bits are 256 times their upper byte and the lower one: their
+products are as many, added up in int64.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.errors import Code
-from mycelia_lite.converter.importers.onnx.calls import cast, is_number, known, known_shape, shape_of
+from mycelia_lite.converter.importers.onnx.calls import cast, is_number, known, known_shape, scalar, shape_of
 from mycelia_lite.converter.importers.tflite.calls import Call, Operator
 from mycelia_lite.converter.importers.tflite.file import Quantization
 from mycelia_lite.converter.importers.tflite.fixed_point import Factor, Scale
@@ -65,6 +66,18 @@ class _Operand(NamedTuple):
         values = known(tensor)
         return _Operand(tensor, info.quantization, values, farthest, axis % len(shape_of(tensor)))
 
+    def bytes(self) -> list[tuple[int, _Operand]]:
+        """Of 16 bits the upper and the lower byte, each with what it counts; else what there is."""
+        if self.tensor.dtype is not ms.int16:
+            return [(1, self)]
+        wide = cast(self.tensor, ms.int32)
+        upper = ops.floor_div(wide, ms.Tensor(np.int32(256)))
+        lower = ops.sub(wide, ops.mul(upper, ms.Tensor(np.int32(256))))
+        return [
+            (count, self._replace(tensor=v, values=known(v), farthest=most))
+            for count, v, most in ((256, upper, 128), (1, lower, 255))
+        ]
+
     def part(self, part: slice) -> Any:
         """The integers of a part of the axis."""
         return self.tensor if part == slice(None) else self.tensor[(slice(None),) * self.axis + (part,)]
@@ -90,18 +103,59 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
     axes = _summed(call, x, weight)
     data, weights = (_Operand.of(call, *v) for v in zip((kind.data, kind.weight), (x, weight), axes))
     bias = inputs[-1] if len(inputs) > max(kind.data, kind.weight) + 1 else None
+    call.scales = [*call.scales, np.ones(1, _F)]  # integers are stored as such
+    call.sums = True
+    if data.tensor.dtype is not ms.int16:
+        return _scaled(call, kind, _sums(call, entry, inputs, kind, data, weights, bias))
+    _check_wide(call, kind, bias, data.how, weights.how)
+    total = None
+    for of_data, upper in data.bytes():
+        for of_weights, lower in weights.bytes():
+            made = cast(_sums(call, entry, inputs, kind, upper, lower, None), ms.int64)
+            count = of_data * of_weights
+            made = made if count == 1 else ops.mul(made, ms.Tensor(np.int64(count)))
+            total = made if total is None else ops.add(total, made)
+    if bias is not None:
+        total = ops.add(total, cast(bias, ms.int64))
+    return _scaled_wide(call, kind, total, bias)
+
+
+def _check_wide(call: Call, kind: Kind, bias: Any, *scales: Quantization) -> None:
+    """Errors: ConversionError for products of 16 bits that no kernel of TensorFlow Lite takes."""
+    if any(how.zero.any() for how in (*scales, call.outputs[0].quantization)):
+        raise call.fail("zero points, for 16 bits they must be 0")
+    if bias is None:
+        if call.kind == "CONV_2D":
+            raise call.fail("no bias, which data of 16 bits need")
+    elif bias.dtype is ms.int32 and call.kind != "FULLY_CONNECTED":
+        if call.kind == "DEPTHWISE_CONV_2D":
+            raise call.fail("a bias of int32, beside data of 16 bits it must be int64")
+        if call.name_of(kind.options, "quantized_bias_type") != "INT32":
+            raise call.option("quantized_bias_type", "not INT32", "the bias is")
+
+
+def _sums(
+    call: Call,
+    entry: Operator,
+    inputs: Sequence[Any],
+    kind: Kind,
+    data: _Operand,
+    weights: _Operand,
+    bias: Any,
+) -> Any:
+    """The sums of products and the bias, in float32 or int32."""
     parts = _parts(call, kind, data, weights, bias)
     dtype = ms.int32 if parts is None else ms.float32
     together = parts == [slice(None)] and _fits(kind, data, weights, slice(None), bias)
-    call.sums = True
     if parts is not None and _are_bytes(call, data, weights):
         call.exact = partial(_exact, data, weights)
-    call.scales = [*call.scales, np.ones(1, _F)]  # integers are stored as such
     total = None
     for part in parts or [slice(None)]:
         given = list(inputs)
         for place, operand in ((kind.data, data), (kind.weight, weights)):
             given[place] = operand.numbers(part, dtype) if call.exact is None else operand.part(part)
+        if len(given) > max(kind.data, kind.weight) + 1:
+            given[-1] = None
         if bias is not None:
             of_bias = dtype if call.exact is None else ms.int32
             given[-1] = cast(bias, of_bias) if together or parts is None else None
@@ -111,11 +165,13 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
         total = y if total is None else ops.add(total, y)
     if bias is not None and not together and parts is not None:
         total = ops.add(total, cast(bias, ms.int32))
-    return _scaled(call, kind, total)
+    return total
 
 
 def _are_bytes(call: Call, data: _Operand, weights: _Operand) -> bool:
     """Whether kernels of 8 bits compute the product: of all channels, by constants."""
+    if data.tensor.dtype not in (ms.int8, ms.uint8):
+        return False
     sizes = shape_of(data.tensor)[1:3] if call.kind == "CONV_2D" else ()
     whole = call.kind == "FULLY_CONNECTED" or (call.kind == "CONV_2D" and not _is_grouped(call))
     return whole and weights.values is not None and weights.values.size > 0 and all(map(is_number, sizes))
@@ -185,20 +241,58 @@ def _fits(kind: Kind, data: _Operand, weights: _Operand, part: slice, bias: Any)
 # ---- scaling
 
 
-def _scaled(call: Call, kind: Kind, total: Any) -> Any:
-    (out,) = call.outputs
-    y = Scale(out.quantization, out.dtype.np)
+def _factors(call: Call, kind: Kind, total: Any, largest: int) -> list[Factor]:
+    """Of each column; none may be 2^largest or more."""
     (columns,) = known_shape(call, total, (-1,))[-1:]
-    reals = _reals(call, kind, out.quantization)
+    reals = _reals(call, kind, call.outputs[0].quantization)
     factors = [Factor.of(r) for r in np.broadcast_to(reals, columns if reals.size == 1 else reals.size)]
     if len(factors) != columns:
         raise call.fail(f"{len(factors)} scales of weights for {columns} columns", Code.GRAPH_FILE_ERROR)
-    if any(f.multiplier < 0 or f.shift > 31 for f in factors):
+    if any(f.multiplier < 0 or f.shift > largest for f in factors):
         raise call.fail(f"scales from {reals.min()} to {reals.max()} times that of its result")
+    return factors
+
+
+def _within(call: Call, kind: Kind, y: Scale) -> tuple[int, int]:
+    low, high = (None, None) if call.kind == "BATCH_MATMUL" else limits(call, kind.options, y)
+    return y.low if low is None else max(low, y.low), y.high if high is None else min(y.high, high)
+
+
+def _scaled_wide(call: Call, kind: Kind, total: Any, bias: Any) -> Any:
+    """int64 times factors of 16 bits, rounded once with halves up; of a bias of int32 as in 32 bits."""
+    y = Scale(call.outputs[0].quantization, np.dtype(np.int16))
+    low, high = _within(call, kind, y)
+    factors = _factors(call, kind, total, 7)
+    if (bias is None and call.kind == "FULLY_CONNECTED") or (bias is not None and bias.dtype is ms.int32):
+        total = cast(cast(total, ms.int32), ms.int64)  # kernels add up in 32 bits then
+        made = _twice_rounded(total, *np.array(factors, np.int64).T)
+    else:
+        short = [0x7FFF if f.multiplier >= 0x7FFF0000 else (f.multiplier + (1 << 15)) >> 16 for f in factors]
+        right = np.array([15 - f.shift for f in factors], np.int64)
+        wide = ops.mul(total, ms.Tensor(np.array(short, np.int64)))
+        made = ops.bitwise_right_shift(ops.add(wide, ms.Tensor(np.int64(1) << (right - 1))), ms.Tensor(right))
+    made = ops.minimum(ops.maximum(made, scalar(low, made)), scalar(high, made))
+    return cast(made, ms.int16)
+
+
+def _twice_rounded(x: Any, multipliers: np.ndarray, shifts: np.ndarray) -> Any:
+    """x, what int32 holds, times factors: to 31 bits with halves up, then with halves away from zero."""
+    right = np.maximum(-shifts, 0)
+    high = ops.mul(x, ms.Tensor(multipliers << np.maximum(shifts, 0)))
+    high = ops.bitwise_right_shift(ops.add(high, ms.Tensor(np.int64(1 << 30))), ms.Tensor(np.int64(31)))
+    half = ms.Tensor(np.where(right > 0, np.int64(1) << np.maximum(right - 1, 0), 0))
+    down = ops.mul(cast(ops.less(high, scalar(0, high)), ms.int64), ms.Tensor((right > 0).astype(np.int64)))
+    return ops.bitwise_right_shift(ops.sub(ops.add(high, half), down), ms.Tensor(right))
+
+
+def _scaled(call: Call, kind: Kind, total: Any) -> Any:
+    (out,) = call.outputs
+    y = Scale(out.quantization, out.dtype.np)
+    factors = _factors(call, kind, total, 31)
+    columns = len(factors)
     ups = _rounded_up(call, columns, grouped=kind.options == "Conv2DOptions" and _is_grouped(call))
     table = np.array([*zip(*factors), ups], np.int32).reshape(3, columns)
-    low, high = (None, None) if call.kind == "BATCH_MATMUL" else limits(call, kind.options, y)
-    low, high = y.low if low is None else max(low, y.low), y.high if high is None else min(high, y.high)
+    low, high = _within(call, kind, y)
     flat = call.kind == "TRANSPOSE_CONV" and out.kind == "UINT8"
     return rescale_columns(
         total,
@@ -215,7 +309,7 @@ def _reals(call: Call, kind: Kind, out: Quantization) -> np.ndarray:
     """What a step of each column's sums is in steps of the result, float64."""
     x, weight = call.inputs[kind.data], call.inputs[kind.weight]
     step, steps = x.quantization.scale[0], weight.quantization.scale
-    by_channel = call.kind != "BATCH_MATMUL" and x.kind == "INT8"
+    by_channel = call.kind != "BATCH_MATMUL" and x.kind in ("INT8", "INT16")
     if by_channel and (call.kind != "FULLY_CONNECTED" or steps.size > 1):
         products = np.float64(step) * steps.astype(np.float64)
     else:

@@ -16,7 +16,7 @@ import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.errors import Code
 from mycelia_lite.converter.importers.onnx.calls import along, cast, known, scalar, shape_of
-from mycelia_lite.converter.importers.tflite import integer_products, integer_rules
+from mycelia_lite.converter.importers.tflite import integer_products, integer_rules, shorts
 from mycelia_lite.converter.importers.tflite.calls import Call, Operator, activated, operator
 from mycelia_lite.converter.importers.tflite.file import Quantization, TensorInfo
 
@@ -37,12 +37,18 @@ def run(call: Call, entry: Operator, inputs: Sequence[Any]) -> Any:
     ]
     if not any(is_quantized(t) for t in tensors):
         return entry.function(call, *inputs)
-    if (made := integer_rules.run(call, inputs)) is not None:
+    of_shorts = shorts.concerns(tensors)
+    made = shorts.run(call, inputs) if of_shorts else integer_rules.run(call, inputs)
+    if made is not None:
         return made
     if entry.raw or (call.kind in _MOVES and _one_scale(tensors)):
         return entry.function(call, *inputs)
     if (kind := integer_products.KINDS.get(call.kind)) and is_quantized(call.inputs[kind.data]):
         return _product(call, entry, list(inputs), kind.data, kind.weight)
+    if of_shorts and not (call.kind in shorts.CHOICES and _one_scale(tensors)):
+        raise call.fail(
+            "arithmetic on integers of 16 bits, which has no rule here that gives the kernel's integers"
+        )
     results = entry.function(call, *numbers(call, inputs))
     results = results if isinstance(results, (tuple, list)) else (results,)
     return tuple(quantized(call, r, o) if is_quantized(o) else r for r, o in zip(results, call.outputs))
@@ -118,8 +124,10 @@ def _product(call: Call, entry: Operator, inputs: list[Any], data: int, weight: 
     axis = 3 if call.kind == "DEPTHWISE_CONV_2D" else 0
     if not of_weight.is_one and of_weight.axis != axis:
         raise call.fail(f"scales along axis {of_weight.axis} of the weights")
-    if out.kind in ("INT8", "UINT8") and call.inputs[data].kind == out.kind:
+    if out.kind in ("INT8", "UINT8", "INT16") and call.inputs[data].kind == out.kind:
         return integer_products.run(call, entry, inputs)
+    if "INT16" in (out.kind, call.inputs[data].kind):
+        raise call.fail(f"a product of {call.inputs[data].kind} as {out.kind}")
     for place, how in ((data, of_data), (weight, of_weight)):
         wide = cast(inputs[place], ms.float32)
         inputs[place] = ops.sub(wide, _spread(how.zero, how, wide)) if how.zero.any() else wide
