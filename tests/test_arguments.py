@@ -172,7 +172,6 @@ def _numbers():
         (lambda: ms.nn.Dense(2, 2).set_data_parallel(), "no other process takes part"),
         (lambda: ms.nn.Dense(2, 2).offload(), "values stay where they are"),
         (lambda: ms.nn.Dense(2, 2).recompute(mp_comm_recompute=False), "nothing is communicated"),
-        (lambda: setattr(ms.nn.Dense(2, 2), "pipeline_stage", 1), "not cut into stages"),
         (lambda: ms.Model(ms.nn.Dense(2, 2), boost_level="O1"), "boost.GradientFreeze"),
         (lambda: ms.Profiler(start_profile=False, l2_cache=True), "measured on the host"),
         (lambda: ms.nn.Adam(ms.nn.Dense(2, 2).trainable_params(), use_lazy=True), "gradients are dense"),
