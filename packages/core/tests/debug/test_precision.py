@@ -213,6 +213,21 @@ def test_the_operator_that_departs_is_named_with_its_line(tmp_path, change):
     assert "z = ops.tanh(y + self.bias)" in done.output
 
 
+def test_one_bit_that_differs_is_named_where_tensors_must_be_equal(tmp_path):
+    left, right = dump(tmp_path / "l", Net()), dump(tmp_path / "r", Net())
+    compare = "vc", "-lt", left, "-rt", right, "-o", tmp_path / "out"
+    assert "first divergence: none" in invoke(*compare, "-c", "1").output
+
+    def next_number(array):
+        array = array.copy()
+        array.flat[3] = np.nextafter(array.flat[3], np.float32(2))
+        return array
+
+    damage(left, "Tanh", next_number)
+    assert "first divergence: none" in invoke(*compare).output
+    assert "first divergence: Default/Tanh-op0" in invoke(*compare, "-c", "1").output
+
+
 def test_a_constant_that_differs_is_named_by_what_reads_it_and_no_parameter_of_the_next_step(tmp_path):
     def trained(folder: Path, factor: float) -> Path:
         observing.set_iteration(0)

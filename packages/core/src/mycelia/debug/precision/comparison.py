@@ -167,7 +167,8 @@ class Comparison:
 
 def alike(left: np.ndarray, right: np.ndarray, threshold: float) -> bool:
     """Whether two arrays of one size say the same: not finite at the same places, and the rest within the
-    angle of which `threshold` is the cosine, in direction and in size, which a cosine alone does not see.
+    angle of which `threshold` is the cosine, in direction and in size, which a cosine alone does not see;
+    equal if that is 1.
     """
     x, y = (measures.wide(v) for v in alike_kinds(left, right))
     if not measures.same_pattern(x, y):
@@ -177,8 +178,8 @@ def alike(left: np.ndarray, right: np.ndarray, threshold: float) -> bool:
 
 
 def _near(s: Sums, threshold: float) -> bool:
-    if not s.max_error:
-        return True
+    if not s.max_error or threshold >= 1:
+        return not s.max_error
     cosine = float(measures.COLUMNS["CosineSimilarity"](s))
     return s.distance <= s.norm * math.sqrt(2 - 2 * threshold) and cosine >= threshold
 
