@@ -2,7 +2,8 @@
 from mycelia.engine.base.terminal import console as console
 
 __all__ = [
-    "WIDE", "console",
+    "WIDE",
+    "console",
 ]
 
 WIDE: int

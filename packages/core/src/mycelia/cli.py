@@ -135,6 +135,18 @@ def run(ctx: typer.Context, script: _Script) -> None:
     scripts.run(script, ctx.args)
 
 
+# Options of both that start processes.
+ClusterTimeOut = Annotated[
+    int, typer.Option("--cluster_time_out", help="Seconds in which all processes must have come.")
+]
+Restarts = Annotated[
+    int, typer.Option("--restarts", help="How often all are started anew after one has failed.")
+]
+LeastWorkers = Annotated[
+    int, typer.Option("--min_worker_num", help="Each time with one process fewer, down to this many.")
+]
+
+
 @app.command(context_settings=_PASS_ON)
 def msrun(
     ctx: typer.Context,
@@ -156,9 +168,7 @@ def msrun(
     join: Annotated[
         str, typer.Option("--join", help="False: come back at once, and let the job run.")
     ] = "True",
-    cluster_time_out: Annotated[
-        int, typer.Option("--cluster_time_out", help="Seconds in which all processes must have come.")
-    ] = 600,
+    cluster_time_out: ClusterTimeOut = 600,
     bind_core: Annotated[
         str, typer.Option("--bind_core", help="True: each process keeps to cores of its own.")
     ] = "False",
@@ -168,12 +178,8 @@ def msrun(
     tail_worker_log: Annotated[
         str, typer.Option("--tail_worker_log", help="Local ranks that are shown: 0,1; -1: all.")
     ] = "-1",
-    restarts: Annotated[
-        int, typer.Option("--restarts", help="How often all are started anew after one has failed.")
-    ] = 0,
-    min_worker_num: Annotated[
-        int, typer.Option("--min_worker_num", help="Each time with one process fewer, down to this many.")
-    ] = -1,
+    restarts: Restarts = 0,
+    min_worker_num: LeastWorkers = -1,
 ) -> None:
     """Run a script in several processes that find one another by communication.init(); one that fails ends
     all, its traceback is shown last, and its exit code is that of the command.
@@ -216,15 +222,9 @@ def launch(
     log_dir: Annotated[
         Path, typer.Option("--log_dir", help="Folder of the logs, on the machine of each rank.")
     ] = Path(),
-    cluster_time_out: Annotated[
-        int, typer.Option("--cluster_time_out", help="Seconds in which all processes must have come.")
-    ] = 600,
-    restarts: Annotated[
-        int, typer.Option("--restarts", help="How often all are started anew after one has failed.")
-    ] = 0,
-    min_worker_num: Annotated[
-        int, typer.Option("--min_worker_num", help="Each time with one process fewer, down to this many.")
-    ] = -1,
+    cluster_time_out: ClusterTimeOut = 600,
+    restarts: Restarts = 0,
+    min_worker_num: LeastWorkers = -1,
 ) -> None:
     """Run a script in several processes on the machines of a Ray cluster; they meet and fail as those of
     msrun.

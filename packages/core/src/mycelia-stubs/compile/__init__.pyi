@@ -4,5 +4,6 @@ from mycelia.engine.compile.jit import jit as jit
 from mycelia.engine.compile.mutable import mutable as mutable
 
 __all__ = [
-    "jit", "mutable",
+    "jit",
+    "mutable",
 ]

@@ -2,7 +2,9 @@
 from mycelia.debug.precision.references import ReferenceDump as ReferenceDump
 
 __all__ = [
-    "NET", "ReferenceDump", "TYPES",
+    "NET",
+    "ReferenceDump",
+    "TYPES",
 ]
 
 NET: str

@@ -2,7 +2,8 @@
 from mycelia.debug.precision.switches import read_switches as read_switches
 
 __all__ = [
-    "ALL", "read_switches",
+    "ALL",
+    "read_switches",
 ]
 
 ALL: str

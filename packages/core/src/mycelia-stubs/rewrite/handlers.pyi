@@ -2,5 +2,6 @@
 from mycelia.faces.rewrite.handlers import NodeHandler as NodeHandler, TreeHandler as TreeHandler
 
 __all__ = [
-    "NodeHandler", "TreeHandler",
+    "NodeHandler",
+    "TreeHandler",
 ]

@@ -2,5 +2,7 @@
 from . import fft as fft, linalg as linalg, optimize as optimize
 
 __all__ = [
-    "fft", "linalg", "optimize",
+    "fft",
+    "linalg",
+    "optimize",
 ]

@@ -231,8 +231,9 @@ class CellMarks:
         ValueError.
         """
         del device, level
-        return annotate.shard(type(self).__name__, self, in_strategy, out_strategy, annotate.plan(self,
-        parameter_plan))
+        return annotate.shard(
+            type(self).__name__, self, in_strategy, out_strategy, annotate.plan(self, parameter_plan)
+        )
 
     def parameters_broadcast_dict(self, recurse: bool = True) -> OrderedDict | None:
         """Parameter name -> Parameter of those that devices would share; None when there is none."""

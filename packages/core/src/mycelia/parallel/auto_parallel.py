@@ -131,9 +131,7 @@ class AutoParallel(Cell):
             )
         levels = ("level1", "level2", "level3")
         if optimizer_level not in levels:
-            raise errors.one_of(
-                optimizer_level, levels, subject="AutoParallel.hsdp", what="optimizer_level"
-            )
+            raise errors.one_of(optimizer_level, levels, subject="AutoParallel.hsdp", what="optimizer_level")
         if mode.degree("AutoParallel.hsdp") > 1:
             parallel_settings.set_auto_parallel_context(
                 enable_parallel_optimizer=True, optimizer_weight_shard_size=shard_size,

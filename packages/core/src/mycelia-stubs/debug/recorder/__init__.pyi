@@ -4,6 +4,5 @@ __all__ = [
     "follow",
 ]
 
-
 def follow(path: str) -> None:
     """Switch the recorder on or off as the settings, and the file `path`, say now."""

@@ -2,5 +2,6 @@
 from . import bijector as bijector, distribution as distribution
 
 __all__ = [
-    "bijector", "distribution",
+    "bijector",
+    "distribution",
 ]

@@ -4,5 +4,9 @@ from mycelia.ops.operations.array_ops import positive as positive
 from mycelia.ops.primitives.define import primitive as primitive
 
 __all__ = [
-    "Betainc", "Mvlgamma", "Polygamma", "positive", "primitive",
+    "Betainc",
+    "Mvlgamma",
+    "Polygamma",
+    "positive",
+    "primitive",
 ]

@@ -82,7 +82,7 @@ def compare_dumps(
         Path | None, typer.Option("--map", help="JSON of names to names, or to lists of what was fused.")
     ] = None,
     threshold: Annotated[
-        float, typer.Option("-c", min=0.0, max=1.0, help="Cosine similarity from which tensors are alike; 1: equal.")
+        float, typer.Option("-c", min=0.0, max=1.0, help="Cosine from which tensors are alike; 1: equal.")
     ] = comparison.ALIKE,
     html: Annotated[Path | None, typer.Option(help="Write a report as a page, too.")] = None,
 ) -> None:

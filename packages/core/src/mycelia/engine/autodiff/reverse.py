@@ -86,9 +86,7 @@ def _leaf(tensor: _C.Tensor) -> _C.Node:
     return node
 
 
-def pullback(
-    outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool, ready=None
-) -> list:
+def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool, ready=None) -> list:
     """`transpose` with complex cotangents and gradients conjugated: a step against the gradient of a real
     function goes downhill, and where f is holomorphic the gradient is ``ct * conj(f')``.
     """

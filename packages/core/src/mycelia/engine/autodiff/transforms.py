@@ -293,8 +293,10 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
         None if frozen and _is_frozen(w) else g for g, w in zip(found[first_weight:], parameters)
     ]
     of_weights = [
-        whole[i] if i in whole and g is not None
-        else None if g is None and getattr(w, "elsewhere", False)
+        whole[i]
+        if i in whole and g is not None
+        else None
+        if g is None and getattr(w, "elsewhere", False)
         else of_type(g, w)
         for i, (g, w) in enumerate(zip(found_of_weights, parameters))
     ]

@@ -207,6 +207,7 @@ def _file_handlers() -> list[logging.Handler]:
             "GLOG_logfile_mode",
             f"permissions are an octal number such as 0640, but got {settings.get('log_file_mode')!r}",
         ) from None
+
     class Rotating(RotatingFileHandler):
         """Each file that follows has the permissions, too."""
 

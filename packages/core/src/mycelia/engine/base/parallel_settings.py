@@ -115,8 +115,9 @@ class _Settings:
         self.owner, self.table, self.missing = owner, table, missing
         self.values: dict[str, Any] = {}
 
-    followed: Callable[[str],
-    bool] = staticmethod(lambda key: False)  # whether a setting of `missing` counts now
+    followed: Callable[[str], bool] = staticmethod(
+        lambda key: False
+    )  # whether a setting of `missing` counts now
 
     def set(self, given: dict[str, Any]) -> None:
         """Errors: ValueError for an unknown key or a value out of range, TypeError; then nothing is

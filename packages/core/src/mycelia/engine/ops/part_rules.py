@@ -80,8 +80,11 @@ def along(attribute: str) -> Callable[[Node], PartRule]:
         skip = set(axes_of(node.attrs[attribute], rank))
         for v in node.inputs:
             shape = first if v is None else v.type.shape
-            skip |= {i for i, (m, n) in enumerate(zip(first,
-            shape)) if m != n} if len(shape) == rank else set(range(rank))
+            skip |= (
+                {i for i, (m, n) in enumerate(zip(first, shape)) if m != n}
+                if len(shape) == rank
+                else set(range(rank))
+            )
         axes = numbered(rank, skip)
         left = tuple(axis for i, axis in enumerate(axes) if i not in axes_of(node.attrs[attribute], rank))
         results = [axes if v.type.rank == rank else left for v in node.outputs]

@@ -68,12 +68,7 @@ def of_operator(
     shapes = [tuple(t.shape) for t in tensors]
     found = None
     if given and all(map(strategies.is_layout, given)):
-        if len(given) != len(tensors):
-            raise errors.value_error(
-                name, f"in_strategy has {len(given)} layouts, but {len(tensors)} tensors were given, of "
-                f"the shapes "
-                f"{[list(s) for s in shapes]}",
-            )  # fmt: skip
+        strategies.check_number(name, given, shapes)
         layouts = [strategies.of_layout(name, layout, size) for layout in given]
     else:
         layouts, found = strategies.of_operator(name, attrs, given, shapes, size)

@@ -167,6 +167,15 @@ def _aligned(attrs: dict, shapes: Sequence[Shape]) -> tuple[list, list | None]:
     return [tuple(range(rank - len(s), rank)) for s in shapes], None
 
 
+def check_number(name: str, given: Sequence[Any], shapes: Sequence[Sequence[int]]) -> None:
+    """Errors: ValueError unless there is a strategy for each of an operator's tensors, of `shapes`."""
+    if len(given) != len(shapes):
+        raise errors.value_error(
+            name, f"in_strategy {tuple(given)} is for {len(given)} tensors, but {len(shapes)} were given, "
+            f"of the shapes {[list(shape) for shape in shapes]}",
+        )  # fmt: skip
+
+
 def of_operator(
     name: str, attrs: dict, counts: Sequence[Counts], shapes: Sequence[Shape], size: int
 ) -> tuple[list[Written], Any]:
@@ -175,12 +184,7 @@ def of_operator(
 
     Errors: TypeError, ValueError naming the operator, the axis and the strategy.
     """
-    if len(counts) != len(shapes):
-        raise errors.value_error(
-            name, f"in_strategy {tuple(counts)} is for {len(counts)} tensors, but {len(shapes)} were "
-            f"given, of the shapes "
-            f"{[list(s) for s in shapes]}",
-        )  # fmt: skip
+    check_number(name, counts, shapes)
     labels, order = _LABELS.get(name, _aligned)(attrs, shapes)
     parts: dict[Any, int] = dict.fromkeys(order or (), 1)
     seen: set[Any] = set()

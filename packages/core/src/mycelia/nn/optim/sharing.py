@@ -67,9 +67,7 @@ def cut(x: Tensor, lengths: list[int]) -> Sequence[Tensor]:
     return ops.split(x, lengths) if len(lengths) > 1 else [x]
 
 
-def update(
-    shares: Shares, parameters: Sequence[Parameter], change: Callable[[int, Tensor], object]
-) -> None:
+def update(shares: Shares, parameters: Sequence[Parameter], change: Callable[[int, Tensor], object]) -> None:
     """Calls ``change(i, own part)``, which overwrites it, and gives all processes the parts of all; as many
     at a time as one collective takes, so that few parts are there at once. What has no share is changed.
     """

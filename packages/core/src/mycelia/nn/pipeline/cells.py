@@ -233,7 +233,8 @@ def _check_batch(micro_size: int, args: tuple, kwargs: dict) -> None:
                 )  # fmt: skip
         elif not a.ndim or a.shape[0] % micro_size:
             raise errors.value_error(
-                "PipelineCell", f"micro_size {micro_size} does not divide the batch: argument {name} has "
+                "PipelineCell",
+                f"micro_size {micro_size} does not divide the batch: argument {name} has "
                 f"shape {list(a.shape)}",
             )
 

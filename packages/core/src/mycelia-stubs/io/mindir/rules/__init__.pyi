@@ -3,5 +3,6 @@ from mycelia.io.compositions.table import Unsupported as Unsupported
 from mycelia.io.mindir.rules.table import find as find
 
 __all__ = [
-    "Unsupported", "find",
+    "Unsupported",
+    "find",
 ]
