@@ -356,7 +356,7 @@ def planted() -> list[Fault]:
             "NaN in a fused operator",
             "check_overflow",
             checked_while_fused(fused),
-            "Default/tanh-_Layer/FusedMap-op0 of ReLU, Mul, Log",
+            "Default/tanh-_Layer/FusedMap-op57 of ReLU, Mul, Log",
         ),
         *_device_faults(),
     ]

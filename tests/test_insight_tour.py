@@ -33,6 +33,7 @@ def test_the_tour_makes_a_run_of_every_kind(tmp_path):
     assert set(runs) == {
         "./lenet/momentum-0.01-32", "./lenet/adam-0.001-32", "./lenet/tuned", "./lenet/diverges",
         "./mixed precision", "./landscape", "./compile stages", "./media",
+        "./debugged",
     }  # fmt: skip
     trained = runs["./lenet/adam-0.001-32"]
     kinds = {kind for kind, _ in trained}
