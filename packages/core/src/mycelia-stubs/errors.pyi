@@ -1,56 +1,20 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine.base.errors import (
-    MyceliaError as MyceliaError,
-    MyceliaError as _MyceliaError,
-    Place as Place,
-    about as about,
-    codes as codes,
-    dtype_error as dtype_error,
-    error as error,
-    index_error as index_error,
-    one_of as one_of,
-    runtime_error as runtime_error,
-    shape_error as shape_error,
-    type_error as type_error,
-    user_place as user_place,
-    value_error as value_error,
+    MyceliaError as MyceliaError, MyceliaError as _MyceliaError, Place as Place, about as about,
+    codes as codes, dtype_error as dtype_error, error as error, index_error as index_error,
+    one_of as one_of, runtime_error as runtime_error, shape_error as shape_error, type_error as type_error,
+    user_place as user_place, value_error as value_error,
 )
 
 __all__ = [
-    "CaptureError",
-    "DTypeError",
-    "FallbackError",
-    "FileFormatError",
-    "InternalError",
-    "MyceliaAttributeError",
-    "MyceliaError",
-    "MyceliaImportError",
-    "MyceliaIndexError",
-    "MyceliaKeyError",
-    "MyceliaMemoryError",
-    "MyceliaOSError",
-    "MyceliaRuntimeError",
-    "MyceliaTypeError",
-    "MyceliaValueError",
-    "MyceliaZeroDivisionError",
-    "NanError",
-    "NotSupportedError",
-    "PACKAGE_ROOT",
-    "Place",
-    "PluginError",
-    "ShapeError",
-    "about",
-    "codes",
-    "dtype_error",
-    "error",
-    "index_error",
-    "one_of",
-    "runtime_error",
-    "shape_error",
-    "type_error",
-    "user_place",
-    "value_error",
+    "CaptureError", "DTypeError", "FallbackError", "FileFormatError", "InternalError",
+    "MyceliaAttributeError", "MyceliaError", "MyceliaImportError", "MyceliaIndexError", "MyceliaKeyError",
+    "MyceliaMemoryError", "MyceliaOSError", "MyceliaRuntimeError", "MyceliaTypeError", "MyceliaValueError",
+    "MyceliaZeroDivisionError", "NanError", "NotSupportedError", "PACKAGE_ROOT", "Place", "PluginError",
+    "ShapeError", "about", "codes", "dtype_error", "error", "index_error", "one_of", "runtime_error",
+    "shape_error", "type_error", "user_place", "value_error",
 ]
+
 
 class CaptureError(_MyceliaError):
     """Graph mode met code that it cannot turn into a graph."""
@@ -102,7 +66,6 @@ class NanError(_MyceliaError):
 
 class NotSupportedError(_MyceliaError):
     """A case that Mycelia does not do."""
-
 PACKAGE_ROOT: str
 
 class PluginError(_MyceliaError):

@@ -1,24 +1,10 @@
 # Written by tools/gen_stubs.py.
 
 __all__ = [
-    "HOOK_API",
-    "mycelia_backends",
-    "mycelia_begin",
-    "mycelia_callbacks",
-    "mycelia_communicator",
-    "mycelia_compat_packages",
-    "mycelia_dashboards",
-    "mycelia_dataset_cache",
-    "mycelia_exporters",
-    "mycelia_importers",
-    "mycelia_kernel_library",
-    "mycelia_kernels",
-    "mycelia_observers",
-    "mycelia_ops",
-    "mycelia_passes",
-    "mycelia_recorder",
-    "mycelia_servable_loaders",
-    "mycelia_summary_sink",
+    "HOOK_API", "mycelia_backends", "mycelia_begin", "mycelia_callbacks", "mycelia_communicator",
+    "mycelia_compat_packages", "mycelia_dashboards", "mycelia_dataset_cache", "mycelia_exporters",
+    "mycelia_importers", "mycelia_kernel_library", "mycelia_kernels", "mycelia_observers", "mycelia_ops",
+    "mycelia_passes", "mycelia_recorder", "mycelia_servable_loaders", "mycelia_summary_sink",
 ]
 
 HOOK_API: int

@@ -2,8 +2,7 @@
 from mycelia.engine.base.terminal import console as console
 
 __all__ = [
-    "WIDE",
-    "console",
+    "WIDE", "console",
 ]
 
 WIDE: int

@@ -6,9 +6,5 @@ from mycelia.nn.cell import Cell as Cell
 from mycelia.nn.wrap.loss_scale import positive_int as positive_int
 
 __all__ = [
-    "Cell",
-    "GradientAccumulation",
-    "Parameter",
-    "Tensor",
-    "positive_int",
+    "Cell", "GradientAccumulation", "Parameter", "Tensor", "positive_int",
 ]

@@ -7,11 +7,5 @@ from mycelia.nn.cell import Cell as Cell
 from mycelia.nn.dense import Dense as Dense
 
 __all__ = [
-    "Cell",
-    "CommonHeadLastFN",
-    "Dense",
-    "LessBN",
-    "Parameter",
-    "Tensor",
-    "initializer",
+    "Cell", "CommonHeadLastFN", "Dense", "LessBN", "Parameter", "Tensor", "initializer",
 ]

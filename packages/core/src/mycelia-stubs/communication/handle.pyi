@@ -2,6 +2,5 @@
 from mycelia.faces.stand_ins.communication.handle import CommHandle as CommHandle, done as done
 
 __all__ = [
-    "CommHandle",
-    "done",
+    "CommHandle", "done",
 ]

@@ -4,6 +4,5 @@ from mycelia.engine.compile.jit import jit as jit
 from mycelia.engine.compile.mutable import mutable as mutable
 
 __all__ = [
-    "jit",
-    "mutable",
+    "jit", "mutable",
 ]

@@ -2,7 +2,5 @@
 from . import ascend as ascend, cpu as cpu, gpu as gpu
 
 __all__ = [
-    "ascend",
-    "cpu",
-    "gpu",
+    "ascend", "cpu", "gpu",
 ]

@@ -2,6 +2,5 @@
 from mycelia.faces.stand_ins.device_context.checks import no_device as no_device, tell as tell
 
 __all__ = [
-    "no_device",
-    "tell",
+    "no_device", "tell",
 ]

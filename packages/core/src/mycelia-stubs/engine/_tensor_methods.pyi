@@ -4,6 +4,7 @@ from collections.abc import Iterator as Iterator, Sequence as Sequence
 from mycelia.engine._C import Tensor as Tensor, TensorLike as TensorLike
 from typing import Any as Any
 
+
 class TensorMethods:
     def __add__(self, other: TensorLike) -> Tensor: ...
     def __radd__(self, other: TensorLike) -> Tensor: ...
@@ -182,7 +183,7 @@ class TensorMethods:
         """Inverse of the matrix whose Cholesky factor is given. Shapes: [.., n, n] -> same."""
     def cholesky_solve(self, input2, upper=False) -> Tensor:
         """The x of ``A @ x = input``, given the Cholesky factor `input2` of A. Shapes: [.., n, k], [.., n, n]."""
-    def choose(self, choices, mode="clip") -> Tensor:
+    def choose(self, choices, mode='clip') -> Tensor:
         """At each place the element of the tensor of `choices` that this integer tensor names."""
     def chunk(self, chunks, axis=0, *, dim=None) -> Any:
         """At most `chunks` pieces of one size along an axis."""
@@ -317,7 +318,7 @@ class TensorMethods:
         """A copy with `fill_value` on the main diagonal; with `wrap` again and again down a tall matrix. In place; returns this tensor."""
     def fills(self, value) -> Tensor:
         """A tensor of the shape and dtype of `x` with `value` everywhere."""
-    def flatten(self, *args, order="C", start_dim=None, end_dim=None) -> Tensor:
+    def flatten(self, *args, order='C', start_dim=None, end_dim=None) -> Tensor:
         """``flatten(start_dim=0, end_dim=-1)`` or ``flatten(order, *, start_dim, end_dim)``: the axes between merged into one."""
     def flip(self, *dims, **second_names) -> Tensor:
         """The elements along `dims` in reverse order."""
@@ -460,14 +461,7 @@ class TensorMethods:
         """Whether it lies in memory of several processes."""
     def is_signed(self) -> Any:
         """Whether its elements may be negative."""
-    def isclose(
-        self,
-        other: TensorLike,
-        rtol: builtins.float = 1e-05,
-        atol: builtins.float = 1e-08,
-        equal_nan: builtins.bool = False,
-        **second_names,
-    ) -> Tensor:
+    def isclose(self, other: TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False, **second_names) -> Tensor:
         """Elementwise ``|input - other| <= atol + rtol * |other|``; equal infinities are close."""
     def isfinite(self) -> Tensor:
         """Where `input` is neither infinite nor NaN."""
@@ -595,12 +589,7 @@ class TensorMethods:
         """``self * value``."""
     def mvlgamma(self, p) -> Tensor:
         """Multivariate log-gamma function of dimension `p`."""
-    def nan_to_num(
-        self,
-        nan: builtins.float | None = None,
-        posinf: builtins.float | None = None,
-        neginf: builtins.float | None = None,
-    ) -> Tensor:
+    def nan_to_num(self, nan: builtins.float | None = None, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
         """Replaces NaN by `nan` (default 0), the infinities by `posinf`, `neginf` (default: the dtype's limits)."""
     def nanmean(self, axis=None, keepdims=False, *, dtype=None) -> Tensor:
         """Mean over `axis` of the elements that are not NaN; NaN where there is none."""
@@ -652,7 +641,7 @@ class TensorMethods:
         """``Q @ other`` (or ``other @ Q``) with Q, or its transpose, from reflectors as `geqrf` gives them."""
     def outer(self, vec2) -> Tensor:
         """All products of an element of `input` with one of `vec2`, flattened. Shapes: [m], [n] -> [m, n]."""
-    def pad(self, padding, mode="constant", value=None) -> Any:
+    def pad(self, padding, mode='constant', value=None) -> Any:
         """Pad the last axes: `padding` is (before, after) of the last axis, then of the one before it, and so on."""
     param_info: Any
     parent_tensor_: Any
@@ -741,7 +730,7 @@ class TensorMethods:
         """`input_x` with the slices named by the rows of `indices` multiplied by `updates`."""
     def scatter_sub(self, indices, updates) -> Tensor:
         """`input_x` with the slices named by the rows of `indices` decreased by `updates`."""
-    def searchsorted(self, v, side="left", sorter=None) -> Tensor:
+    def searchsorted(self, v, side='left', sorter=None) -> Tensor:
         """Where the values `v` would be inserted into this ascending vector."""
     def select(self, *args, **kwargs) -> Tensor:
         """``select(dim, index)``: one slice; ``select(condition, y)``: this tensor where the condition is true, else y."""
@@ -825,7 +814,7 @@ class TensorMethods:
     symbolic_shape: Any
     def t(self) -> Tensor:
         """The transpose of a matrix; tensors of rank 0 and 1 as they are."""
-    def take(self, indices=None, axis=None, mode="clip", *, index=None) -> Tensor:
+    def take(self, indices=None, axis=None, mode='clip', *, index=None) -> Tensor:
         """The elements (without `axis`: of the flattened tensor) at `indices`, which are brought into range."""
     def tan(self) -> Tensor:
         """Elementwise tangent of an angle in radians."""

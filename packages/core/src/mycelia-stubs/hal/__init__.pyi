@@ -2,54 +2,26 @@
 from . import contiguous_tensors_handle as contiguous_tensors_handle, device as device
 from mycelia.engine.runtime.memory import empty_cache as empty_cache
 from mycelia.engine.runtime.stream import (
-    Event as Event,
-    Stream as Stream,
-    StreamCtx as StreamCtx,
-    communication_stream as communication_stream,
-    current_stream as current_stream,
-    default_stream as default_stream,
-    set_cur_stream as set_cur_stream,
+    Event as Event, Stream as Stream, StreamCtx as StreamCtx, communication_stream as communication_stream,
+    current_stream as current_stream, default_stream as default_stream, set_cur_stream as set_cur_stream,
     synchronize as synchronize,
 )
 from mycelia.faces.stand_ins.hal.device import (
-    device_count as device_count,
-    get_arch_list as get_arch_list,
-    get_device_capability as get_device_capability,
-    get_device_name as get_device_name,
-    get_device_properties as get_device_properties,
-    is_available as is_available,
+    device_count as device_count, get_arch_list as get_arch_list,
+    get_device_capability as get_device_capability, get_device_name as get_device_name,
+    get_device_properties as get_device_properties, is_available as is_available,
     is_initialized as is_initialized,
 )
 
 __all__ = [
-    "Event",
-    "Stream",
-    "StreamCtx",
-    "communication_stream",
-    "contiguous_tensors_handle",
-    "current_stream",
-    "default_stream",
-    "device",
-    "device_count",
-    "empty_cache",
-    "get_arch_list",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "is_available",
-    "is_initialized",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_reserved",
-    "memory_stats",
-    "memory_summary",
-    "reset_max_memory_allocated",
-    "reset_max_memory_reserved",
-    "reset_peak_memory_stats",
-    "set_cur_stream",
+    "Event", "Stream", "StreamCtx", "communication_stream", "contiguous_tensors_handle", "current_stream",
+    "default_stream", "device", "device_count", "empty_cache", "get_arch_list", "get_device_capability",
+    "get_device_name", "get_device_properties", "is_available", "is_initialized", "max_memory_allocated",
+    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
+    "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cur_stream",
     "synchronize",
 ]
+
 
 def max_memory_allocated(device_target=None) -> int:
     """The most bytes that tensors have held at once."""

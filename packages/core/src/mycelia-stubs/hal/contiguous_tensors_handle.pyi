@@ -7,8 +7,5 @@ from mycelia.faces.stand_ins.hal.contiguous_tensors_handle import (
 )
 
 __all__ = [
-    "ContiguousTensorsHandle",
-    "Tensor",
-    "combine_tensor_list_contiguous",
-    "is_tensor",
+    "ContiguousTensorsHandle", "Tensor", "combine_tensor_list_contiguous", "is_tensor",
 ]

@@ -1,10 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine.ir.graph import (
-    Builder as Builder,
-    Graph as Graph,
-    Node as Node,
-    Value as Value,
-    flat_parts as flat_parts,
+    Builder as Builder, Graph as Graph, Node as Node, Value as Value, flat_parts as flat_parts,
     group_inputs as group_inputs,
 )
 from mycelia.engine.ir.interpret import evaluate as evaluate
@@ -13,15 +9,6 @@ from mycelia.engine.ir.types import TensorType as TensorType
 from mycelia.engine.ir.verify import InvalidGraph as InvalidGraph, verify as verify
 
 __all__ = [
-    "Builder",
-    "Graph",
-    "InvalidGraph",
-    "Node",
-    "TensorType",
-    "Value",
-    "evaluate",
-    "flat_parts",
-    "group_inputs",
-    "to_text",
-    "verify",
+    "Builder", "Graph", "InvalidGraph", "Node", "TensorType", "Value", "evaluate", "flat_parts",
+    "group_inputs", "to_text", "verify",
 ]

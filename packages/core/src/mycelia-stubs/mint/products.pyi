@@ -6,17 +6,9 @@ from mycelia.faces.mint.signature_adapters import faces as faces
 from mycelia.mint import addr_ as addr_, bmm as bmm, cdist as cdist, dot as dot, mv as mv, vdot as vdot
 
 __all__ = [
-    "addr_",
-    "baddbmm",
-    "bmm",
-    "cdist",
-    "dot",
-    "faces",
-    "is_tensor",
-    "mv",
-    "triangular_solve",
-    "vdot",
+    "addr_", "baddbmm", "bmm", "cdist", "dot", "faces", "is_tensor", "mv", "triangular_solve", "vdot",
 ]
+
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` by matrices. Shapes: [B, m, k], [B, k, n] -> [B, m, n]."""

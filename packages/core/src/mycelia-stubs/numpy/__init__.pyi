@@ -1,318 +1,64 @@
 # Written by tools/gen_stubs.py.
 from mycelia.dtype import (
-    bool_ as bool_,
-    float16 as float16,
-    float32 as float32,
-    int16 as int16,
-    int32 as int32,
-    int64 as int64,
-    uint16 as uint16,
-    uint32 as uint32,
-    uint64 as uint64,
+    bool_ as bool_, float16 as float16, float32 as float32, int16 as int16, int32 as int32, int64 as int64,
+    uint16 as uint16, uint32 as uint32, uint64 as uint64,
 )
 from mycelia.engine._C import Tensor as Tensor
 from mycelia.engine.base.dtypes import DType as DType
 from mycelia.faces.numpy.creation import (
-    linspace as linspace,
-    promote_types as promote_types,
-    result_type as result_type,
+    linspace as linspace, promote_types as promote_types, result_type as result_type,
 )
 from mycelia.faces.numpy.grids import diag_indices as diag_indices
 from mycelia.faces.numpy.padding import pad as pad
 from mycelia.faces.numpy.pairwise import clip as clip
 from mycelia.faces.numpy.products import (
-    cross as cross,
-    matrix_power as matrix_power,
-    multi_dot as multi_dot,
+    cross as cross, matrix_power as matrix_power, multi_dot as multi_dot,
 )
 from mycelia.faces.numpy.reduction import average as average, norm as norm
 from mycelia.faces.numpy.selecting import (
-    apply_over_axes as apply_over_axes,
-    intersect1d as intersect1d,
-    isscalar as isscalar,
-    unique as unique,
+    apply_over_axes as apply_over_axes, intersect1d as intersect1d, isscalar as isscalar, unique as unique,
     unravel_index as unravel_index,
 )
 from mycelia.faces.numpy.sequences import (
-    diff as diff,
-    ediff1d as ediff1d,
-    gradient as gradient,
-    polyadd as polyadd,
-    polysub as polysub,
+    diff as diff, ediff1d as ediff1d, gradient as gradient, polyadd as polyadd, polysub as polysub,
 )
 from mycelia.faces.numpy.shaping import (
-    append as append,
-    array_split as array_split,
-    concatenate as concatenate,
-    dsplit as dsplit,
-    hsplit as hsplit,
-    split as split,
-    vsplit as vsplit,
+    append as append, array_split as array_split, concatenate as concatenate, dsplit as dsplit,
+    hsplit as hsplit, split as split, vsplit as vsplit,
 )
 from mycelia.faces.numpy.statistics import histogram2d as histogram2d
 from typing import Any as Any
 
 __all__ = [
-    "NINF",
-    "PINF",
-    "abs",
-    "absolute",
-    "add",
-    "amax",
-    "amin",
-    "append",
-    "apply_along_axis",
-    "apply_over_axes",
-    "arange",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "argmax",
-    "argmin",
-    "argwhere",
-    "around",
-    "array",
-    "array_equal",
-    "array_equiv",
-    "array_split",
-    "array_str",
-    "asarray",
-    "asfarray",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "average",
-    "bartlett",
-    "bincount",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "blackman",
-    "bool_",
-    "broadcast_arrays",
-    "broadcast_to",
-    "cbrt",
-    "ceil",
-    "choose",
-    "clip",
-    "column_stack",
-    "concatenate",
-    "convolve",
-    "copy",
-    "copysign",
-    "corrcoef",
-    "correlate",
-    "cos",
-    "cosh",
-    "count_nonzero",
-    "cov",
-    "cross",
-    "cumprod",
-    "cumsum",
-    "deg2rad",
-    "diag",
-    "diag_indices",
-    "diagflat",
-    "diagonal",
-    "diff",
-    "digitize",
-    "divide",
-    "divmod",
-    "dot",
-    "dsplit",
-    "dstack",
-    "ediff1d",
-    "empty",
-    "empty_like",
-    "equal",
-    "exp",
-    "exp2",
-    "expand_dims",
-    "expm1",
-    "eye",
-    "fabs",
-    "fix",
-    "flip",
-    "fliplr",
-    "flipud",
-    "float16",
-    "float32",
-    "float64",
-    "float_",
-    "float_power",
-    "floor",
-    "floor_divide",
-    "fmod",
-    "full",
-    "full_like",
-    "gcd",
-    "geomspace",
-    "gradient",
-    "greater",
-    "greater_equal",
-    "hamming",
-    "hanning",
-    "heaviside",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-    "hsplit",
-    "hstack",
-    "hypot",
-    "identity",
-    "in1d",
-    "indices",
-    "inf",
-    "inner",
-    "int16",
-    "int32",
-    "int64",
-    "int8",
-    "int_",
-    "interp",
-    "intersect1d",
-    "invert",
-    "isclose",
-    "isfinite",
-    "isin",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isscalar",
-    "ix_",
-    "kron",
-    "lcm",
-    "less",
-    "less_equal",
-    "linspace",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logspace",
-    "matmul",
-    "matrix_power",
-    "max",
-    "maximum",
-    "mean",
-    "meshgrid",
-    "mgrid",
-    "min",
-    "minimum",
-    "mod",
-    "moveaxis",
-    "multi_dot",
-    "multiply",
-    "nan",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanstd",
-    "nansum",
-    "nanvar",
-    "negative",
-    "norm",
-    "not_equal",
-    "numeric_types",
-    "ogrid",
-    "ones",
-    "ones_like",
-    "outer",
-    "pad",
-    "pi",
-    "piecewise",
-    "polyadd",
-    "polyder",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "positive",
-    "power",
-    "promote_types",
-    "ptp",
-    "rad2deg",
-    "radians",
-    "rand",
-    "randint",
-    "randn",
-    "ravel",
-    "ravel_multi_index",
-    "reciprocal",
-    "remainder",
-    "repeat",
-    "reshape",
-    "result_type",
-    "rint",
-    "roll",
-    "rollaxis",
-    "rot90",
-    "round",
-    "searchsorted",
-    "select",
-    "setdiff1d",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "size",
-    "sometrue",
-    "split",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "std",
-    "subtract",
-    "sum",
-    "swapaxes",
-    "take",
-    "take_along_axis",
-    "tan",
-    "tanh",
-    "tensordot",
-    "tile",
-    "trace",
-    "transpose",
-    "trapz",
-    "tri",
-    "tril",
-    "tril_indices",
-    "tril_indices_from",
-    "triu",
-    "triu_indices",
-    "triu_indices_from",
-    "true_divide",
-    "trunc",
-    "uint",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uint8",
-    "unique",
-    "unravel_index",
-    "unwrap",
-    "vander",
-    "var",
-    "vsplit",
-    "vstack",
-    "where",
-    "zeros",
-    "zeros_like",
+    "NINF", "PINF", "abs", "absolute", "add", "amax", "amin", "append", "apply_along_axis",
+    "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "argmax", "argmin", "argwhere", "around", "array", "array_equal", "array_equiv", "array_split",
+    "array_str", "asarray", "asfarray", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bartlett",
+    "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "blackman", "bool_",
+    "broadcast_arrays", "broadcast_to", "cbrt", "ceil", "choose", "clip", "column_stack", "concatenate",
+    "convolve", "copy", "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "cross",
+    "cumprod", "cumsum", "deg2rad", "diag", "diag_indices", "diagflat", "diagonal", "diff", "digitize",
+    "divide", "divmod", "dot", "dsplit", "dstack", "ediff1d", "empty", "empty_like", "equal", "exp", "exp2",
+    "expand_dims", "expm1", "eye", "fabs", "fix", "flip", "fliplr", "flipud", "float16", "float32",
+    "float64", "float_", "float_power", "floor", "floor_divide", "fmod", "full", "full_like", "gcd",
+    "geomspace", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside", "histogram",
+    "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "in1d",
+    "indices", "inf", "inner", "int16", "int32", "int64", "int8", "int_", "interp", "intersect1d", "invert",
+    "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isscalar", "ix_", "kron",
+    "lcm", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "matmul", "matrix_power", "max",
+    "maximum", "mean", "meshgrid", "mgrid", "min", "minimum", "mod", "moveaxis", "multi_dot", "multiply",
+    "nan", "nancumsum", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar", "negative", "norm",
+    "not_equal", "numeric_types", "ogrid", "ones", "ones_like", "outer", "pad", "pi", "piecewise",
+    "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "positive", "power", "promote_types",
+    "ptp", "rad2deg", "radians", "rand", "randint", "randn", "ravel", "ravel_multi_index", "reciprocal",
+    "remainder", "repeat", "reshape", "result_type", "rint", "roll", "rollaxis", "rot90", "round",
+    "searchsorted", "select", "setdiff1d", "sign", "signbit", "sin", "sinh", "size", "sometrue", "split",
+    "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis",
+    "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapz", "tri", "tril", "tril_indices",
+    "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "uint",
+    "uint16", "uint32", "uint64", "uint8", "unique", "unravel_index", "unwrap", "vander", "var", "vsplit",
+    "vstack", "where", "zeros", "zeros_like",
 ]
 
 NINF: float
@@ -432,13 +178,13 @@ def cbrt(x, dtype=None) -> Tensor:
 def ceil(x, dtype=None) -> Tensor:
     """Smallest integer not below `input`."""
 
-def choose(a, choices, mode="clip") -> Tensor:
+def choose(a, choices, mode='clip') -> Tensor:
     """For each element i of `a` the element of ``choices[i]`` at its place."""
 
 def column_stack(tup) -> Tensor:
     """Vectors and matrices as columns of one matrix."""
 
-def convolve(a, v, mode="full") -> Tensor:
+def convolve(a, v, mode='full') -> Tensor:
     """Convolution of two vectors; "same" and "valid" give its middle, where most or all of them meets."""
 
 def copy(a) -> Tensor:
@@ -450,7 +196,7 @@ def copysign(x1, x2, dtype=None) -> Tensor:
 def corrcoef(x, y=None, rowvar=True, dtype=None) -> Tensor:
     """Correlations of the rows of `x` (of the columns without `rowvar`), and of `y`; between -1 and 1."""
 
-def correlate(a, v, mode="valid") -> Tensor:
+def correlate(a, v, mode='valid') -> Tensor:
     """Sums of products of `a` and `v` moved along it: `convolve` with `v` backwards."""
 
 def cos(x, dtype=None) -> Tensor:
@@ -536,7 +282,6 @@ def fliplr(m) -> Tensor:
 
 def flipud(m) -> Tensor:
     """`m` backwards along its first axis."""
-
 float64: DType
 float_: DType
 
@@ -602,12 +347,10 @@ def in1d(ar1, ar2, invert=False) -> Tensor:
 
 def indices(dimensions, dtype=..., sparse=False) -> list[Tensor]:
     """The index of every element of a grid, a Tensor for each axis."""
-
 inf: float
 
 def inner(a, b) -> Tensor:
     """Sums of products over the last axes; of numbers the product."""
-
 int8: DType
 int_: DType
 
@@ -698,9 +441,8 @@ def maximum(x1, x2, dtype=None) -> Tensor:
 def mean(a, axis=None, keepdims=False, dtype=None) -> Tensor:
     """Mean over `axis`; integers are rounded towards zero."""
 
-def meshgrid(*xi, sparse=False, indexing="xy") -> list[Tensor]:
+def meshgrid(*xi, sparse=False, indexing='xy') -> list[Tensor]:
     """Coordinates of a grid: one Tensor for each vector, which varies along its own axis only."""
-
 mgrid: Any
 
 def min(a, axis=None, keepdims=False, initial=None, where=True) -> Tensor:
@@ -717,7 +459,6 @@ def moveaxis(a, source, destination) -> Tensor:
 
 def multiply(x1, x2, dtype=None) -> Tensor:
     """Elementwise ``input * other``; "and" for bool."""
-
 nan: float
 
 def nancumsum(a, axis=None, dtype=None) -> Tensor:
@@ -746,7 +487,6 @@ def negative(a, dtype=None) -> Tensor:
 
 def not_equal(x1, x2, dtype=None) -> Tensor:
     """Elementwise ``input != other``; NaN differs from everything."""
-
 numeric_types: list
 ogrid: Any
 
@@ -758,7 +498,6 @@ def ones_like(a, dtype=None, shape=None) -> Tensor:
 
 def outer(a, b) -> Tensor:
     """All products of the elements of `a` with those of `b`."""
-
 pi: float
 
 def piecewise(x, condlist, funclist, *args, **kw) -> Tensor:
@@ -803,7 +542,7 @@ def randn(*shape, dtype=...) -> Tensor:
 def ravel(x) -> Tensor:
     """All elements of `x` as a vector."""
 
-def ravel_multi_index(multi_index, dims, mode="clip", order="C") -> Tensor:
+def ravel_multi_index(multi_index, dims, mode='clip', order='C') -> Tensor:
     """The number of each element, counted through, from its indices along the axes."""
 
 def reciprocal(x, dtype=None) -> Tensor:
@@ -833,7 +572,7 @@ def rot90(a, k=1, axes=(0, 1)) -> Tensor:
 def round(a, decimals=0) -> Tensor:
     """`a` rounded to `decimals` places, halves to even."""
 
-def searchsorted(a, v, side="left", sorter=None) -> Tensor:
+def searchsorted(a, v, side='left', sorter=None) -> Tensor:
     """Where the elements of `v` belong in the sorted vector `a`: before equal ones, or after with "right"."""
 
 def select(condlist, choicelist, default=0) -> Tensor:
@@ -884,7 +623,7 @@ def sum(a, axis=None, dtype=None, keepdims=False, initial=None) -> Tensor:
 def swapaxes(x, axis1, axis2) -> Tensor:
     """`x` with two axes exchanged."""
 
-def take(a, indices, axis=None, mode="clip") -> Tensor:
+def take(a, indices, axis=None, mode='clip') -> Tensor:
     """Elements, or slices along `axis`, at the places `indices`; places out of range are clipped or wrapped."""
 
 def take_along_axis(arr, indices, axis) -> Tensor:
@@ -937,7 +676,6 @@ def true_divide(x1, x2, dtype=None) -> Tensor:
 
 def trunc(x, dtype=None) -> Tensor:
     """`input` without its fraction: rounded to zero."""
-
 uint: DType
 uint8: DType
 

@@ -6,12 +6,5 @@ from mycelia.numpy.creation import as_tensor as as_tensor, constant as constant,
 from mycelia.numpy.elementwise import as_float as as_float
 
 __all__ = [
-    "SymInt",
-    "applied",
-    "as_float",
-    "as_tensor",
-    "constant",
-    "is_tensor",
-    "pad",
-    "to_dtype",
+    "SymInt", "applied", "as_float", "as_tensor", "constant", "is_tensor", "pad", "to_dtype",
 ]

@@ -6,23 +6,8 @@ from mycelia.engine.ops.fusion import Fusion as Fusion, step as step
 from mycelia.engine.ops.layout_rules import LayoutRule as LayoutRule
 
 __all__ = [
-    "Attribute",
-    "ELEMENTWISE",
-    "Fusion",
-    "LIST",
-    "LayoutRule",
-    "MOST_BYTES",
-    "OPTIONAL",
-    "OpDef",
-    "PRECISIONS",
-    "TENSOR",
-    "TensorType",
-    "UNKNOWN",
-    "check_size",
-    "find",
-    "op",
-    "registry",
-    "step",
+    "Attribute", "ELEMENTWISE", "Fusion", "LIST", "LayoutRule", "MOST_BYTES", "OPTIONAL", "OpDef",
+    "PRECISIONS", "TENSOR", "TensorType", "UNKNOWN", "check_size", "find", "op", "registry", "step",
 ]
 
 ELEMENTWISE: tuple

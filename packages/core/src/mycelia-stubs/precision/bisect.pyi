@@ -3,8 +3,5 @@ from mycelia.debug.precision.bisect import Bisect as Bisect, Metric as Metric, m
 from mycelia.debug.precision.instructions import first_difference as first_difference
 
 __all__ = [
-    "Bisect",
-    "Metric",
-    "first_difference",
-    "minimal",
+    "Bisect", "Metric", "first_difference", "minimal",
 ]

@@ -1,47 +1,20 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.comparison import (
-    Comparison as Comparison,
-    Divergence as Divergence,
-    Row as Row,
-    alike as alike,
-    read_table as read_table,
-    save as save,
+    Comparison as Comparison, Divergence as Divergence, Row as Row, alike as alike,
+    read_table as read_table, save as save,
 )
 from mycelia.debug.precision.matching import Pair as Pair, pairs as pairs
 from mycelia.debug.precision.sums import (
-    Sums as Sums,
-    alike_kinds as alike_kinds,
-    extremes as extremes,
-    flat as flat,
-    sums as sums,
+    Sums as Sums, alike_kinds as alike_kinds, extremes as extremes, flat as flat, sums as sums,
 )
 from mycelia.debug.reading.folders import Dump as Dump, short_name as short_name
 from mycelia.debug.reading.ir import SourceLine as SourceLine, read_graphs as read_graphs
 from mycelia.debug.statistics import Statistics as Statistics
 
 __all__ = [
-    "ALIKE",
-    "BY_NAME",
-    "Comparison",
-    "Divergence",
-    "Dump",
-    "FAIL",
-    "HEAD",
-    "Pair",
-    "Row",
-    "SourceLine",
-    "Statistics",
-    "Sums",
-    "alike",
-    "alike_kinds",
-    "extremes",
-    "flat",
-    "pairs",
-    "read_graphs",
-    "read_table",
-    "save",
-    "short_name",
-    "sums",
+    "ALIKE", "BY_NAME", "Comparison", "Divergence", "Dump", "FAIL", "HEAD", "Pair", "Row", "SourceLine",
+    "Statistics", "Sums", "alike", "alike_kinds", "extremes", "flat", "pairs", "read_graphs", "read_table",
+    "save", "short_name", "sums",
 ]
 
 ALIKE: float

@@ -2,9 +2,7 @@
 from mycelia.debug.precision.references import ReferenceDump as ReferenceDump
 
 __all__ = [
-    "NET",
-    "ReferenceDump",
-    "TYPES",
+    "NET", "ReferenceDump", "TYPES",
 ]
 
 NET: str

@@ -1,16 +1,8 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.sums import (
-    Sums as Sums,
-    alike_kinds as alike_kinds,
-    extremes as extremes,
-    flat as flat,
-    sums as sums,
+    Sums as Sums, alike_kinds as alike_kinds, extremes as extremes, flat as flat, sums as sums,
 )
 
 __all__ = [
-    "Sums",
-    "alike_kinds",
-    "extremes",
-    "flat",
-    "sums",
+    "Sums", "alike_kinds", "extremes", "flat", "sums",
 ]

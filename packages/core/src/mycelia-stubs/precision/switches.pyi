@@ -2,8 +2,7 @@
 from mycelia.debug.precision.switches import read_switches as read_switches
 
 __all__ = [
-    "ALL",
-    "read_switches",
+    "ALL", "read_switches",
 ]
 
 ALL: str

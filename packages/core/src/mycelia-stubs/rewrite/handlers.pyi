@@ -2,6 +2,5 @@
 from mycelia.faces.rewrite.handlers import NodeHandler as NodeHandler, TreeHandler as TreeHandler
 
 __all__ = [
-    "NodeHandler",
-    "TreeHandler",
+    "NodeHandler", "TreeHandler",
 ]

@@ -7,15 +7,7 @@ from mycelia.nn.cell import Cell as Cell
 from mycelia.ops import ModuleType as ModuleType
 
 __all__ = [
-    "Cell",
-    "FOLDER",
-    "Function",
-    "ModuleType",
-    "NodeType",
-    "Writer",
-    "copied",
-    "is_users",
-    "statements",
+    "Cell", "FOLDER", "Function", "ModuleType", "NodeType", "Writer", "copied", "is_users", "statements",
     "unique",
 ]
 

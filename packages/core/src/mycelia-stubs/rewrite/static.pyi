@@ -4,9 +4,5 @@ from mycelia.faces.rewrite.static import flatten as flatten
 from mycelia.nn.cell import Cell as Cell
 
 __all__ = [
-    "Block",
-    "Cell",
-    "Else",
-    "Node",
-    "flatten",
+    "Block", "Cell", "Else", "Node", "flatten",
 ]

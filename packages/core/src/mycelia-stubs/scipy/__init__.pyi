@@ -2,7 +2,5 @@
 from . import fft as fft, linalg as linalg, optimize as optimize
 
 __all__ = [
-    "fft",
-    "linalg",
-    "optimize",
+    "fft", "linalg", "optimize",
 ]

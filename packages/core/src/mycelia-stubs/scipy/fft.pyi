@@ -2,11 +2,9 @@
 from mycelia.engine._C import Tensor as Tensor
 
 __all__ = [
-    "dct",
-    "dctn",
-    "idct",
-    "idctn",
+    "dct", "dctn", "idct", "idctn",
 ]
+
 
 def dct(x, type=2, n=None, axis=-1, norm=None) -> Tensor:
     """Cosine transform along one axis, first cut or filled with zeros to `n`."""

@@ -3,17 +3,10 @@ from mycelia.engine._C import Tensor as Tensor
 from mycelia.faces.scipy.linalg import cho_factor as cho_factor, eigh as eigh, lu as lu
 
 __all__ = [
-    "block_diag",
-    "cho_factor",
-    "cho_solve",
-    "cholesky",
-    "eigh",
-    "inv",
-    "lstsq",
-    "lu",
-    "lu_factor",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "eigh", "inv", "lstsq", "lu", "lu_factor",
     "solve_triangular",
 ]
+
 
 def block_diag(*arrs) -> Tensor:
     """A matrix with the given ones along its diagonal and zeros elsewhere; numbers and vectors are rows."""
@@ -33,7 +26,5 @@ def lstsq(A, B, rcond=None, driver=None) -> tuple[Tensor, Tensor, Tensor, Tensor
 def lu_factor(a, overwrite_a=False, check_finite=True) -> tuple[Tensor, Tensor]:
     """What `lu_solve` takes: L (its unit diagonal left out) and U in one matrix, and the exchanges of rows."""
 
-def solve_triangular(
-    a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None, check_finite=True
-) -> Tensor:
+def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None, check_finite=True) -> Tensor:
     """The x of ``a @ x = b``, of which only the upper, or with `lower` the lower, triangle is read."""

@@ -3,6 +3,5 @@ from mycelia.dataset.utils.browse_dataset import imshow_det_bbox as imshow_det_b
 from mycelia.dataset.utils.line_reader import LineReader as LineReader
 
 __all__ = [
-    "LineReader",
-    "imshow_det_bbox",
+    "LineReader", "imshow_det_bbox",
 ]

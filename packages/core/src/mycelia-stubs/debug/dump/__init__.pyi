@@ -4,9 +4,5 @@ from mycelia.debug.dump.config import DumpConfig as DumpConfig, parse as parse, 
 from mycelia.debug.dump.observer import DumpObserver as DumpObserver
 
 __all__ = [
-    "DumpConfig",
-    "DumpObserver",
-    "dump",
-    "parse",
-    "read",
+    "DumpConfig", "DumpObserver", "dump", "parse", "read",
 ]

@@ -4,5 +4,6 @@ __all__ = [
     "follow",
 ]
 
+
 def follow(path: str) -> None:
     """Switch the recorder on or off as the settings, and the file `path`, say now."""

@@ -4,9 +4,5 @@ from mycelia.faces.stand_ins.device_context.gpu import device_count as device_co
 from mycelia.faces.stand_ins.device_context.gpu.device import is_available as is_available
 
 __all__ = [
-    "device",
-    "device_count",
-    "is_available",
-    "op_precision",
-    "op_tuning",
+    "device", "device_count", "is_available", "op_precision", "op_tuning",
 ]

@@ -2,7 +2,5 @@
 from mycelia.io.compositions.table import Unsupported as Unsupported, composed as composed, traced as traced
 
 __all__ = [
-    "Unsupported",
-    "composed",
-    "traced",
+    "Unsupported", "composed", "traced",
 ]

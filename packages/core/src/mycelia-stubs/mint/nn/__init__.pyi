@@ -2,118 +2,40 @@
 from . import functional as functional
 from mycelia.faces.mint.nn.basic import EmbeddingExt as _EmbeddingExt, PReLUExt as _PReLUExt
 from mycelia.faces.mint.nn.conv import (
-    Conv1d as Conv1d,
-    Conv2d as Conv2d,
-    Conv3d as Conv3d,
-    ConvTranspose2d as ConvTranspose2d,
+    Conv1d as Conv1d, Conv2d as Conv2d, Conv3d as Conv3d, ConvTranspose2d as ConvTranspose2d,
 )
 from mycelia.faces.mint.nn.norm import (
-    BatchNorm1d as BatchNorm1d,
-    BatchNorm2d as BatchNorm2d,
-    BatchNorm3d as BatchNorm3d,
-    GroupNorm as GroupNorm,
-    LayerNormExt as _LayerNormExt,
-    SyncBatchNorm as SyncBatchNorm,
+    BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d, BatchNorm3d as BatchNorm3d,
+    GroupNorm as GroupNorm, LayerNormExt as _LayerNormExt, SyncBatchNorm as SyncBatchNorm,
 )
 from mycelia.nn import (
-    ReLU as ReLU,
-    ReflectionPad1d as ReflectionPad1d,
-    ReflectionPad2d as ReflectionPad2d,
-    ReflectionPad3d as ReflectionPad3d,
-    ReplicationPad1d as ReplicationPad1d,
-    ReplicationPad2d as ReplicationPad2d,
-    ReplicationPad3d as ReplicationPad3d,
-    Sigmoid as Sigmoid,
-    SoftMarginLoss as SoftMarginLoss,
-    Tanh as Tanh,
-    ZeroPad2d as ZeroPad2d,
+    ReLU as ReLU, ReflectionPad1d as ReflectionPad1d, ReflectionPad2d as ReflectionPad2d,
+    ReflectionPad3d as ReflectionPad3d, ReplicationPad1d as ReplicationPad1d,
+    ReplicationPad2d as ReplicationPad2d, ReplicationPad3d as ReplicationPad3d, Sigmoid as Sigmoid,
+    SoftMarginLoss as SoftMarginLoss, Tanh as Tanh, ZeroPad2d as ZeroPad2d,
 )
 from mycelia.nn.activation import HShrink as _HShrink, SoftShrink as _SoftShrink
 from mycelia.nn.cell import Cell as _Cell
 from mycelia.nn.dense import Identity as Identity, Linear as Linear
 from mycelia.nn.padding import (
-    ConstantPad1d as ConstantPad1d,
-    ConstantPad2d as ConstantPad2d,
-    ConstantPad3d as ConstantPad3d,
+    ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ConstantPad3d as ConstantPad3d,
     _Padding as __Padding,
 )
 
 __all__ = [
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ConstantPad3d",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose2d",
-    "CosineEmbeddingLoss",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Dropout2d",
-    "ELU",
-    "Embedding",
-    "Flatten",
-    "Fold",
-    "GELU",
-    "GLU",
-    "GroupNorm",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "Identity",
-    "KLDivLoss",
-    "L1Loss",
-    "LayerNorm",
-    "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxUnpool2d",
-    "Mish",
-    "NLLLoss",
-    "PReLU",
-    "PixelShuffle",
-    "ReLU",
-    "ReLU6",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ReplicationPad3d",
-    "SELU",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "Softmax",
-    "Softshrink",
-    "SyncBatchNorm",
-    "Tanh",
-    "Threshold",
-    "Unfold",
-    "Upsample",
-    "UpsamplingBilinear2d",
-    "UpsamplingNearest2d",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ZeroPad3d",
-    "functional",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
+    "BatchNorm3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d",
+    "ConvTranspose2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "Dropout", "Dropout2d", "ELU",
+    "Embedding", "Flatten", "Fold", "GELU", "GLU", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish",
+    "Hardtanh", "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "Linear", "LogSigmoid", "LogSoftmax",
+    "MSELoss", "MaxUnpool2d", "Mish", "NLLLoss", "PReLU", "PixelShuffle", "ReLU", "ReLU6",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "SELU", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax",
+    "Softshrink", "SyncBatchNorm", "Tanh", "Threshold", "Unfold", "Upsample", "UpsamplingBilinear2d",
+    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional",
 ]
+
 
 class AdaptiveAvgPool1d(_Cell):
     """`mint.nn.functional.adaptive_avg_pool1d` as a layer."""
@@ -137,49 +59,31 @@ class AdaptiveMaxPool2d(_Cell):
 
 class AvgPool1d(_Cell):
     """`mint.nn.functional.avg_pool1d` as a layer."""
-    def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
-    ) -> None: ...
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True) -> None: ...
 
 class AvgPool2d(_Cell):
     """`mint.nn.functional.avg_pool2d` as a layer."""
-    def __init__(
-        self,
-        kernel_size,
-        stride=None,
-        padding=0,
-        ceil_mode=False,
-        count_include_pad=True,
-        divisor_override=None,
-    ) -> None: ...
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None) -> None: ...
 
 class AvgPool3d(_Cell):
     """`mint.nn.functional.avg_pool3d` as a layer."""
-    def __init__(
-        self,
-        kernel_size,
-        stride=None,
-        padding=0,
-        ceil_mode=False,
-        count_include_pad=True,
-        divisor_override=None,
-    ) -> None: ...
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None) -> None: ...
 
 class BCELoss(_Cell):
     """`mint.nn.functional.binary_cross_entropy` as a layer."""
-    def __init__(self, weight=None, reduction="mean") -> None: ...
+    def __init__(self, weight=None, reduction='mean') -> None: ...
 
 class BCEWithLogitsLoss(_Cell):
     """`mint.nn.functional.binary_cross_entropy_with_logits` as a layer."""
-    def __init__(self, weight=None, reduction="mean", pos_weight=None) -> None: ...
+    def __init__(self, weight=None, reduction='mean', pos_weight=None) -> None: ...
 
 class CosineEmbeddingLoss(_Cell):
     """`mint.nn.functional.cosine_embedding_loss` as a layer."""
-    def __init__(self, margin=0.0, reduction="mean") -> None: ...
+    def __init__(self, margin=0.0, reduction='mean') -> None: ...
 
 class CrossEntropyLoss(_Cell):
     """`mint.nn.functional.cross_entropy` as a layer."""
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0) -> None: ...
+    def __init__(self, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0) -> None: ...
 
 class Dropout(_Cell):
     """`mint.nn.functional.dropout` as a layer, which does nothing but in training."""
@@ -192,7 +96,6 @@ class Dropout2d(_Cell):
 class ELU(_Cell):
     """`mint.nn.functional.elu` as a layer."""
     def __init__(self, alpha=1.0, inplace=False) -> None: ...
-
 Embedding = _EmbeddingExt
 
 class Flatten(_Cell):
@@ -205,12 +108,11 @@ class Fold(_Cell):
 
 class GELU(_Cell):
     """`mint.nn.functional.gelu` as a layer."""
-    def __init__(self, approximate="none") -> None: ...
+    def __init__(self, approximate='none') -> None: ...
 
 class GLU(_Cell):
     """`mint.nn.functional.glu` as a layer."""
     def __init__(self, dim=-1) -> None: ...
-
 Hardshrink = _HShrink
 
 class Hardsigmoid(_Cell):
@@ -227,12 +129,11 @@ class Hardtanh(_Cell):
 
 class KLDivLoss(_Cell):
     """`mint.nn.functional.kl_div` as a layer."""
-    def __init__(self, reduction="mean", log_target=False) -> None: ...
+    def __init__(self, reduction='mean', log_target=False) -> None: ...
 
 class L1Loss(_Cell):
     """`mint.nn.functional.l1_loss` as a layer."""
-    def __init__(self, reduction="mean") -> None: ...
-
+    def __init__(self, reduction='mean') -> None: ...
 LayerNorm = _LayerNormExt
 
 class LogSigmoid(_Cell):
@@ -245,7 +146,7 @@ class LogSoftmax(_Cell):
 
 class MSELoss(_Cell):
     """`mint.nn.functional.mse_loss` as a layer."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
 
 class MaxUnpool2d(_Cell):
     """`mint.nn.functional.max_unpool2d` as a layer."""
@@ -257,8 +158,7 @@ class Mish(_Cell):
 
 class NLLLoss(_Cell):
     """`mint.nn.functional.nll_loss` as a layer."""
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean") -> None: ...
-
+    def __init__(self, weight=None, ignore_index=-100, reduction='mean') -> None: ...
 PReLU = _PReLUExt
 
 class PixelShuffle(_Cell):
@@ -279,12 +179,11 @@ class SiLU(_Cell):
 
 class SmoothL1Loss(_Cell):
     """`mint.nn.functional.smooth_l1_loss` as a layer."""
-    def __init__(self, reduction="mean", beta=1.0) -> None: ...
+    def __init__(self, reduction='mean', beta=1.0) -> None: ...
 
 class Softmax(_Cell):
     """`mint.nn.functional.softmax` as a layer."""
     def __init__(self, dim=None) -> None: ...
-
 Softshrink = _SoftShrink
 
 class Threshold(_Cell):
@@ -297,9 +196,7 @@ class Unfold(_Cell):
 
 class Upsample(_Cell):
     """`mint.nn.functional.interpolate` as a layer."""
-    def __init__(
-        self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None
-    ) -> None: ...
+    def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None) -> None: ...
 
 class UpsamplingBilinear2d(_Cell):
     """Resizes images to `size` or by `scale_factor` in mode 'bilinear'."""

@@ -8,14 +8,6 @@ from mycelia.mint.nn import ZeroPad1d as ZeroPad1d, ZeroPad3d as ZeroPad3d
 from mycelia.nn.cell import Cell as Cell
 
 __all__ = [
-    "Cell",
-    "EmbeddingExt",
-    "Normal",
-    "PReLUExt",
-    "Parameter",
-    "Tensor",
-    "ZeroPad1d",
-    "ZeroPad3d",
-    "float32",
-    "initializer",
+    "Cell", "EmbeddingExt", "Normal", "PReLUExt", "Parameter", "Tensor", "ZeroPad1d", "ZeroPad3d",
+    "float32", "initializer",
 ]

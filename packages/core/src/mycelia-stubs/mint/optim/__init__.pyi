@@ -3,8 +3,5 @@ from mycelia.faces.mint.optim.adam import Adam as Adam, AdamW as AdamW, FusedAda
 from mycelia.faces.mint.optim.sgd import SGD as SGD
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "AdamW",
-    "FusedAdamW",
+    "SGD", "Adam", "AdamW", "FusedAdamW",
 ]

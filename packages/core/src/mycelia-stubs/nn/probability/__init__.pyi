@@ -2,6 +2,5 @@
 from . import bijector as bijector, distribution as distribution
 
 __all__ = [
-    "bijector",
-    "distribution",
+    "bijector", "distribution",
 ]

@@ -5,753 +5,140 @@ from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
 from mycelia.faces.stand_ins.communication.comm_func import P2POp as P2POp
 from mycelia.ops.composite import Partial as Partial
 from mycelia.ops.primitive import (
-    Primitive as Primitive,
-    PrimitiveWithCheck as PrimitiveWithCheck,
-    PrimitiveWithInfer as PrimitiveWithInfer,
-    constexpr as constexpr,
-    get_vm_impl_fn as get_vm_impl_fn,
-    prim_arg_register as prim_arg_register,
-    prim_attr_register as prim_attr_register,
+    Primitive as Primitive, PrimitiveWithCheck as PrimitiveWithCheck,
+    PrimitiveWithInfer as PrimitiveWithInfer, constexpr as constexpr, get_vm_impl_fn as get_vm_impl_fn,
+    prim_arg_register as prim_arg_register, prim_attr_register as prim_attr_register,
 )
 from mycelia.ops.primitives.ascend_only_ops import _AscendOnly as __AscendOnly
 from mycelia.ops.primitives.comm_ops import ReduceOp as ReduceOp, _Distributed as __Distributed
 from mycelia.ops.primitives.custom_ops import Custom as Custom, CustomOpBuilder as CustomOpBuilder
 from mycelia.ops.primitives.define import Operation as _Operation
 from mycelia.ops.primitives.effect_ops import (
-    HookBackward as HookBackward,
-    InsertGradientOf as InsertGradientOf,
+    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf,
 )
 from mycelia.ops.primitives.python_ops import Morph as Morph, PyFunc as PyFunc
 from typing import Any as Any
 
 __all__ = [
-    "ACos",
-    "ACosGrad",
-    "Abs",
-    "AbsGrad",
-    "AccumulateNV2",
-    "Acosh",
-    "AcoshGrad",
-    "Adam",
-    "AdamNoUpdateParam",
-    "AdamWeightDecay",
-    "AdaptiveAvgPool2D",
-    "AdaptiveAvgPool3D",
-    "AdaptiveMaxPool2D",
-    "AdaptiveMaxPool3D",
-    "Add",
-    "AddN",
-    "AddV2",
-    "Addcdiv",
-    "Addcmul",
-    "AdjustHue",
-    "AdjustSaturation",
-    "AffineGrid",
-    "AllGather",
-    "AllGatherV",
-    "AllReduce",
-    "AlltoAll",
-    "AlltoAllV",
-    "AlltoAllVC",
-    "Angle",
-    "ApplyAdaMax",
-    "ApplyAdadelta",
-    "ApplyAdagrad",
-    "ApplyAdagradDA",
-    "ApplyAdagradV2",
-    "ApplyAdamWithAmsgrad",
-    "ApplyAdamWithAmsgradV2",
-    "ApplyAddSign",
-    "ApplyCenteredRMSProp",
-    "ApplyFtrl",
-    "ApplyGradientDescent",
-    "ApplyKerasMomentum",
-    "ApplyMomentum",
-    "ApplyPowerSign",
-    "ApplyProximalAdagrad",
-    "ApplyProximalGradientDescent",
-    "ApplyRMSProp",
-    "ApplyRotaryPosEmb",
-    "ApproximateEqual",
-    "ArgMaxWithValue",
-    "ArgMinWithValue",
-    "Argmax",
-    "Argmin",
-    "Asin",
-    "AsinGrad",
-    "Asinh",
-    "AsinhGrad",
-    "Assert",
-    "Assign",
-    "AssignAdd",
-    "AssignSub",
-    "Atan",
-    "Atan2",
-    "Atan2Grad",
-    "AtanGrad",
-    "Atanh",
-    "AvgPool",
-    "AvgPool3D",
-    "AvgPoolGrad",
-    "BCEWithLogitsLoss",
-    "Barrier",
-    "BartlettWindow",
-    "BasicLSTMCell",
-    "BatchISendIRecv",
-    "BatchMatMul",
-    "BatchNorm",
-    "BatchNormGrad",
-    "BatchToSpace",
-    "BatchToSpaceND",
-    "BatchToSpaceNDV2",
-    "Bernoulli",
-    "BesselI0",
-    "BesselI0e",
-    "BesselI1",
-    "BesselI1e",
-    "BesselJ0",
-    "BesselJ1",
-    "BesselK0",
-    "BesselK0e",
-    "BesselK1",
-    "BesselK1e",
-    "BesselY0",
-    "BesselY1",
-    "Betainc",
-    "BiasAdd",
-    "BiasAddGrad",
-    "BinaryCrossEntropy",
-    "BinaryCrossEntropyGrad",
-    "Bincount",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "BlackmanWindow",
-    "BoundingBoxDecode",
-    "BoundingBoxEncode",
-    "Broadcast",
-    "BroadcastTo",
-    "Bucketize",
-    "CSRSparseMatrixToDense",
-    "CSRSparseMatrixToSparseTensor",
-    "CTCGreedyDecoder",
-    "CTCLoss",
-    "CTCLossV2",
-    "Cast",
-    "Cauchy",
-    "Cdist",
-    "CdistGrad",
-    "CeLU",
-    "Ceil",
-    "ChannelShuffle",
-    "CheckNumerics",
-    "CheckValid",
-    "Cholesky",
-    "CholeskyGrad",
-    "CholeskyInverse",
-    "CholeskySolve",
-    "ClipByNorm",
-    "Coalesce",
-    "Col2Im",
-    "CollectiveGather",
-    "CollectiveScatter",
-    "CombinedNonMaxSuppression",
-    "CompareAndBitpack",
-    "Complex",
-    "ComplexAbs",
-    "ComputeAccidentalHits",
-    "Concat",
-    "ConcatOffset",
-    "ConcatOffsetV1",
-    "ConfusionMatrix",
-    "Conj",
-    "ConjugateTranspose",
-    "Conv2D",
-    "Conv2DBackpropFilter",
-    "Conv2DBackpropInput",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DBackpropFilter",
-    "Conv3DBackpropInput",
-    "Conv3DTranspose",
-    "ConvertToDynamic",
-    "CopyWithSlice",
-    "Cos",
-    "Cosh",
-    "CountNonZero",
-    "CropAndResize",
-    "Cross",
-    "CumProd",
-    "CumSum",
-    "Cummax",
-    "Cummin",
-    "CumulativeLogsumexp",
-    "Custom",
-    "CustomOpBuilder",
-    "DType",
-    "DataFormatDimMap",
-    "DataFormatVecPermute",
-    "DeformableOffsets",
-    "DeformableOffsetsGrad",
-    "Dense",
-    "DenseToCSRSparseMatrix",
-    "Depend",
-    "DepthToSpace",
-    "DepthwiseConv2dNative",
-    "Diag",
-    "DiagPart",
-    "Digamma",
-    "Dilation2D",
-    "Div",
-    "DivNoNan",
-    "Dropout",
-    "Dropout2D",
-    "Dropout3D",
-    "DropoutDoMask",
-    "DropoutGenMask",
-    "DropoutGrad",
-    "DtypeToEnum",
-    "DumpGradient",
-    "DynamicGRUV2",
-    "DynamicRNN",
-    "DynamicShape",
-    "EditDistance",
-    "Eig",
-    "Einsum",
-    "Elu",
-    "EluGrad",
-    "EmbeddingLookup",
-    "Eps",
-    "Equal",
-    "EqualCount",
-    "Erf",
-    "Erfc",
-    "Erfinv",
-    "EuclideanNorm",
-    "Exp",
-    "Expand",
-    "ExpandDims",
-    "Expm1",
-    "ExtractGlimpse",
-    "ExtractImagePatches",
-    "ExtractVolumePatches",
-    "Eye",
-    "FFTWithSize",
-    "FastGeLU",
-    "FastGeLUGrad",
-    "FastGelu",
-    "Fill",
-    "FillDiagonal",
-    "FillV2",
-    "Fills",
-    "Flatten",
-    "FlattenGrad",
-    "FloatStatus",
-    "Floor",
-    "FloorDiv",
-    "FloorMod",
-    "Fmax",
-    "Fmin",
-    "FractionalAvgPool",
-    "FractionalAvgPoolGrad",
-    "FractionalMaxPool",
-    "FractionalMaxPool3DGradWithFixedKsize",
-    "FractionalMaxPool3DWithFixedKsize",
-    "FractionalMaxPoolGrad",
-    "FractionalMaxPoolGradWithFixedKsize",
-    "FractionalMaxPoolWithFixedKsize",
-    "FusedAdaFactor",
-    "FusedAdaFactorWithGlobalNorm",
-    "FusedCastAdamWeightDecay",
-    "FusedSparseAdam",
-    "FusedSparseFtrl",
-    "FusedSparseLazyAdam",
-    "FusedSparseProximalAdagrad",
-    "FusedWeightScaleApplyMomentum",
-    "GLU",
-    "GRUV2",
-    "GRUV2Grad",
-    "Gamma",
-    "Gather",
-    "GatherD",
-    "GatherNd",
-    "GatherV2",
-    "Gcd",
-    "GeLU",
-    "GeLUGrad",
-    "Gelu",
-    "Geqrf",
-    "Ger",
-    "GluGrad",
-    "Greater",
-    "GreaterEqual",
-    "GridSampler2D",
-    "GridSampler2DGrad",
-    "GridSampler3D",
-    "GridSampler3DGrad",
-    "HSVToRGB",
-    "HShrink",
-    "HShrinkGrad",
-    "HSigmoid",
-    "HSigmoidGrad",
-    "HSwish",
-    "HSwishGrad",
-    "HammingWindow",
-    "Heaviside",
-    "Histogram",
-    "HistogramFixedWidth",
-    "HistogramSummary",
-    "HookBackward",
-    "Hypot",
-    "IOU",
-    "Identity",
-    "IdentityN",
-    "Igamma",
-    "Igammac",
-    "Im2Col",
-    "Imag",
-    "ImageSummary",
-    "InSequence",
-    "InTopK",
-    "IndexAdd",
-    "IndexFill",
-    "IndexPut",
-    "InplaceAdd",
-    "InplaceIndexAdd",
-    "InplaceSub",
-    "InplaceUpdate",
-    "InplaceUpdateV2",
-    "InsertGradientOf",
-    "Inv",
-    "InvGrad",
-    "Invert",
-    "InvertPermutation",
-    "IsClose",
-    "IsFinite",
-    "IsInf",
-    "IsInstance",
-    "IsNan",
-    "IsSubClass",
-    "KLDivLoss",
-    "KLDivLossGrad",
-    "L2Loss",
-    "L2Normalize",
-    "L2NormalizeGrad",
-    "LARSUpdate",
-    "LRN",
-    "LRNGrad",
-    "LSTM",
-    "LayerNorm",
-    "LayerNormGrad",
-    "LayerNormGradGrad",
-    "Lcm",
-    "LeftShift",
-    "Lerp",
-    "LerpScalar",
-    "Less",
-    "LessEqual",
-    "Lgamma",
-    "LinSpace",
-    "ListDiff",
-    "ListToTensor",
-    "ListToTuple",
-    "Load",
-    "Log",
-    "Log1p",
-    "LogMatrixDeterminant",
-    "LogNormalReverse",
-    "LogSoftmax",
-    "LogSoftmaxExt",
-    "LogSoftmaxGrad",
-    "LogSpace",
-    "LogUniformCandidateSampler",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "LogicalXor",
-    "Logit",
-    "LogitGrad",
-    "LowerBound",
-    "LpNorm",
-    "Lstsq",
-    "LuSolve",
-    "LuUnpack",
-    "MapUniform",
-    "MaskedFill",
-    "MaskedScatter",
-    "MaskedSelect",
-    "MatMul",
-    "MatrixBandPart",
-    "MatrixDeterminant",
-    "MatrixDiag",
-    "MatrixDiagPart",
-    "MatrixDiagPartV3",
-    "MatrixDiagV3",
-    "MatrixExp",
-    "MatrixInverse",
-    "MatrixLogarithm",
-    "MatrixPower",
-    "MatrixSetDiag",
-    "MatrixSetDiagV3",
-    "MatrixSolve",
-    "MatrixSolveLs",
-    "MatrixTriangularSolve",
-    "MaxPool",
-    "MaxPool3D",
-    "MaxPool3DGrad",
-    "MaxPool3DGradGrad",
-    "MaxPool3DWithArgmax",
-    "MaxPoolGrad",
-    "MaxPoolGradGrad",
-    "MaxPoolGradGradWithArgmax",
-    "MaxPoolGradWithArgmax",
-    "MaxPoolGradWithArgmaxV2",
-    "MaxPoolWithArgmax",
-    "MaxPoolWithArgmaxV2",
-    "MaxUnpool2D",
-    "MaxUnpool3D",
-    "Maximum",
-    "MaximumGrad",
-    "MaximumGradGrad",
-    "Median",
-    "MedianGrad",
-    "Meshgrid",
-    "Minimum",
-    "MinimumGrad",
-    "MinimumGradGrad",
-    "MirrorPad",
-    "Mish",
-    "Mod",
-    "Morph",
-    "MoveTo",
-    "Mul",
-    "MulNoNan",
-    "MultiMarginLoss",
-    "MultilabelMarginLoss",
-    "Multinomial",
-    "MultinomialWithReplacement",
-    "Mvlgamma",
-    "NLLLoss",
-    "NLLLossGrad",
-    "NMSWithMask",
-    "NPUAllocFloatStatus",
-    "NPUClearFloatStatus",
-    "NPUGetFloatStatus",
-    "NanToNum",
-    "Neg",
-    "NeighborExchange",
-    "NeighborExchangeV2",
-    "NextAfter",
-    "NoRepeatNGram",
-    "NonDeterministicInts",
-    "NonMaxSuppressionV3",
-    "NonMaxSuppressionWithOverlaps",
-    "NonZero",
-    "NotEqual",
-    "NthElement",
-    "NuclearNorm",
-    "OneHot",
-    "Ones",
-    "OnesLike",
-    "Orgqr",
-    "Ormqr",
-    "P2POp",
-    "PReLU",
-    "PReLUGrad",
-    "PSROIPooling",
-    "PSROIPoolingGrad",
-    "Pack",
-    "Pad",
-    "PadAndShift",
-    "PadV3",
-    "PadV3Grad",
-    "Padding",
-    "PagedAttention",
-    "PagedAttentionMask",
-    "ParallelConcat",
-    "ParameterizedTruncatedNormal",
-    "Partial",
-    "Pdist",
-    "PdistGrad",
-    "Poisson",
-    "Polar",
-    "Polygamma",
-    "PopulationCount",
-    "Pow",
-    "Primitive",
-    "PrimitiveWithCheck",
-    "PrimitiveWithInfer",
-    "Print",
-    "PyFunc",
-    "Qr",
-    "Quantile",
-    "RGBToHSV",
-    "RNNTLoss",
-    "ROIAlign",
-    "ROIAlignGrad",
-    "RaggedRange",
-    "RaggedTensorToSparse",
-    "RandomCategorical",
-    "RandomChoiceWithMask",
-    "RandomGamma",
-    "RandomPoisson",
-    "RandomShuffle",
-    "Randperm",
-    "RandpermV2",
-    "Range",
-    "Rank",
-    "ReLU",
-    "ReLU6",
-    "ReLU6Grad",
-    "Real",
-    "RealDiv",
-    "Receive",
-    "Reciprocal",
-    "ReciprocalGrad",
-    "Reduce",
-    "ReduceAll",
-    "ReduceAny",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceOp",
-    "ReduceProd",
-    "ReduceScatter",
-    "ReduceScatterV",
-    "ReduceStd",
-    "ReduceSum",
-    "ReluGrad",
-    "Renorm",
-    "Reshape",
-    "ReshapeAndCache",
-    "Reshard",
-    "ResizeArea",
-    "ResizeBicubic",
-    "ResizeBicubicGrad",
-    "ResizeBilinearGrad",
-    "ResizeBilinearV2",
-    "ResizeLinear1D",
-    "ResizeNearestNeighbor",
-    "ResizeNearestNeighborGrad",
-    "ResizeNearestNeighborV2",
-    "ResizeNearestNeighborV2Grad",
-    "Reusing",
-    "ReverseSequence",
-    "ReverseV2",
-    "RightShift",
-    "Rint",
-    "RmsNorm",
-    "Roll",
-    "Round",
-    "Rsqrt",
-    "RsqrtGrad",
-    "SGD",
-    "STFT",
-    "SameTypeShape",
-    "SampleDistortedBoundingBoxV2",
-    "ScalarCast",
-    "ScalarSummary",
-    "ScalarToArray",
-    "ScalarToTensor",
-    "ScaleAndTranslate",
-    "ScatterAdd",
-    "ScatterAddWithAxis",
-    "ScatterDiv",
-    "ScatterMax",
-    "ScatterMin",
-    "ScatterMul",
-    "ScatterNd",
-    "ScatterNdAdd",
-    "ScatterNdDiv",
-    "ScatterNdMax",
-    "ScatterNdMin",
-    "ScatterNdMul",
-    "ScatterNdSub",
-    "ScatterNdUpdate",
-    "ScatterNonAliasingAdd",
-    "ScatterSub",
-    "ScatterUpdate",
-    "SeLU",
-    "SeLUGrad",
-    "SearchSorted",
-    "SegmentMax",
-    "SegmentMean",
-    "SegmentMin",
-    "SegmentProd",
-    "SegmentSum",
-    "Select",
-    "Send",
-    "SequenceAdd",
-    "SequenceAddN",
-    "SequenceConcat",
-    "SequenceCount",
-    "SequenceIndex",
-    "SequenceMax",
-    "SequenceMin",
-    "SequenceMul",
-    "SequenceSlice",
-    "SequenceStack",
-    "SequenceUnstack",
-    "SequenceZerosLike",
-    "SetSize",
-    "Shape",
-    "Shift",
-    "SiLUGrad",
-    "Sigmoid",
-    "SigmoidCrossEntropyWithLogits",
-    "SigmoidCrossEntropyWithLogitsGrad",
-    "SigmoidGrad",
-    "Sign",
-    "Sin",
-    "Sinc",
-    "Sinh",
-    "Size",
-    "Slice",
-    "SliceGrad",
-    "SmoothL1Loss",
-    "SmoothL1LossGrad",
-    "SoftMarginLoss",
-    "SoftShrink",
-    "SoftShrinkGrad",
-    "Softmax",
-    "SoftmaxBackward",
-    "SoftmaxCrossEntropyWithLogits",
-    "SoftmaxGrad",
-    "Softplus",
-    "SoftplusGrad",
-    "Softsign",
-    "Sort",
-    "SpaceToBatch",
-    "SpaceToBatchND",
-    "SpaceToDepth",
-    "SparseAdd",
-    "SparseAddmm",
-    "SparseApplyAdadelta",
-    "SparseApplyAdagrad",
-    "SparseApplyAdagradV2",
-    "SparseApplyFtrl",
-    "SparseApplyFtrlV2",
-    "SparseApplyProximalAdagrad",
-    "SparseApplyRMSProp",
-    "SparseConcat",
-    "SparseCountSparseOutput",
-    "SparseDenseCwiseAdd",
-    "SparseDenseCwiseDiv",
-    "SparseDenseCwiseMul",
-    "SparseFillEmptyRows",
-    "SparseGatherV2",
-    "SparseMatrixAdd",
-    "SparseMatrixMatMul",
-    "SparseMatrixNNZ",
-    "SparseMatrixSoftmax",
-    "SparseMatrixTranspose",
-    "SparseReorder",
-    "SparseReshape",
-    "SparseSegmentMeanGrad",
-    "SparseSegmentMeanWithNumSegments",
-    "SparseSegmentSqrtN",
-    "SparseSegmentSqrtNWithNumSegments",
-    "SparseSegmentSum",
-    "SparseSegmentSumWithNumSegments",
-    "SparseSlice",
-    "SparseSliceGrad",
-    "SparseSoftmax",
-    "SparseSoftmaxCrossEntropyWithLogits",
-    "SparseSoftmaxCrossEntropyWithLogitsV2",
-    "SparseSparseMaximum",
-    "SparseSparseMinimum",
-    "SparseTensorDenseAdd",
-    "SparseTensorDenseMatmul",
-    "SparseTensorToCSRSparseMatrix",
-    "SparseToDense",
-    "SparseToDenseV2",
-    "Split",
-    "SplitV",
-    "Sqrt",
-    "SqrtGrad",
-    "Square",
-    "SquareSumAll",
-    "SquaredDifference",
-    "Squeeze",
-    "Stack",
-    "StandardLaplace",
-    "StandardNormal",
-    "StopGradient",
-    "StridedSlice",
-    "StridedSliceGrad",
-    "Sub",
-    "SubAndFilter",
-    "Svd",
-    "TCPStore",
-    "Tan",
-    "Tanh",
-    "TanhGrad",
-    "TensorAdd",
-    "TensorCopySlices",
-    "TensorDump",
-    "TensorScatterAdd",
-    "TensorScatterDiv",
-    "TensorScatterElements",
-    "TensorScatterMax",
-    "TensorScatterMin",
-    "TensorScatterMul",
-    "TensorScatterSub",
-    "TensorScatterUpdate",
-    "TensorShape",
-    "TensorSummary",
-    "TensorToList",
-    "TensorToTuple",
-    "Tile",
-    "TopK",
-    "Trace",
-    "Transpose",
-    "TransposeExtView",
-    "TransposeView",
-    "TridiagonalMatMul",
-    "Tril",
-    "TrilIndices",
-    "TripletMarginLoss",
-    "Triu",
-    "TriuIndices",
-    "Trunc",
-    "TruncateDiv",
-    "TruncateMod",
-    "TruncatedNormal",
-    "TupleToArray",
-    "TupleToList",
-    "TupleToTensor",
-    "Uniform",
-    "UniformCandidateSampler",
-    "UniformInt",
-    "UniformReal",
-    "Unique",
-    "UniqueConsecutive",
-    "UniqueWithPad",
-    "Unpack",
-    "UnravelIndex",
-    "UnsortedSegmentMax",
-    "UnsortedSegmentMin",
-    "UnsortedSegmentProd",
-    "UnsortedSegmentSum",
-    "Unstack",
-    "UpdateCache",
-    "UpdateState",
-    "UpperBound",
-    "UpsampleNearest3D",
-    "UpsampleNearest3DGrad",
-    "UpsampleTrilinear3D",
-    "UpsampleTrilinear3DGrad",
-    "Xdivy",
-    "Xlogy",
-    "Zeros",
-    "ZerosLike",
-    "Zeta",
-    "constexpr",
-    "get_vm_impl_fn",
-    "prim_arg_register",
-    "prim_attr_register",
-    "vm_impl_registry",
+    "ACos", "ACosGrad", "Abs", "AbsGrad", "AccumulateNV2", "Acosh", "AcoshGrad", "Adam",
+    "AdamNoUpdateParam", "AdamWeightDecay", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D",
+    "AdaptiveMaxPool3D", "Add", "AddN", "AddV2", "Addcdiv", "Addcmul", "AdjustHue", "AdjustSaturation",
+    "AffineGrid", "AllGather", "AllGatherV", "AllReduce", "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle",
+    "ApplyAdaMax", "ApplyAdadelta", "ApplyAdagrad", "ApplyAdagradDA", "ApplyAdagradV2",
+    "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign", "ApplyCenteredRMSProp", "ApplyFtrl",
+    "ApplyGradientDescent", "ApplyKerasMomentum", "ApplyMomentum", "ApplyPowerSign", "ApplyProximalAdagrad",
+    "ApplyProximalGradientDescent", "ApplyRMSProp", "ApplyRotaryPosEmb", "ApproximateEqual",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Asin", "AsinGrad", "Asinh", "AsinhGrad",
+    "Assert", "Assign", "AssignAdd", "AssignSub", "Atan", "Atan2", "Atan2Grad", "AtanGrad", "Atanh",
+    "AvgPool", "AvgPool3D", "AvgPoolGrad", "BCEWithLogitsLoss", "Barrier", "BartlettWindow",
+    "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul", "BatchNorm", "BatchNormGrad", "BatchToSpace",
+    "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
+    "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1",
+    "Betainc", "BiasAdd", "BiasAddGrad", "BinaryCrossEntropy", "BinaryCrossEntropyGrad", "Bincount",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "BoundingBoxDecode", "BoundingBoxEncode",
+    "Broadcast", "BroadcastTo", "Bucketize", "CSRSparseMatrixToDense", "CSRSparseMatrixToSparseTensor",
+    "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "Cast", "Cauchy", "Cdist", "CdistGrad", "CeLU", "Ceil",
+    "ChannelShuffle", "CheckNumerics", "CheckValid", "Cholesky", "CholeskyGrad", "CholeskyInverse",
+    "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im", "CollectiveGather", "CollectiveScatter",
+    "CombinedNonMaxSuppression", "CompareAndBitpack", "Complex", "ComplexAbs", "ComputeAccidentalHits",
+    "Concat", "ConcatOffset", "ConcatOffsetV1", "ConfusionMatrix", "Conj", "ConjugateTranspose", "Conv2D",
+    "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2DTranspose", "Conv3D", "Conv3DBackpropFilter",
+    "Conv3DBackpropInput", "Conv3DTranspose", "ConvertToDynamic", "CopyWithSlice", "Cos", "Cosh",
+    "CountNonZero", "CropAndResize", "Cross", "CumProd", "CumSum", "Cummax", "Cummin",
+    "CumulativeLogsumexp", "Custom", "CustomOpBuilder", "DType", "DataFormatDimMap", "DataFormatVecPermute",
+    "DeformableOffsets", "DeformableOffsetsGrad", "Dense", "DenseToCSRSparseMatrix", "Depend",
+    "DepthToSpace", "DepthwiseConv2dNative", "Diag", "DiagPart", "Digamma", "Dilation2D", "Div", "DivNoNan",
+    "Dropout", "Dropout2D", "Dropout3D", "DropoutDoMask", "DropoutGenMask", "DropoutGrad", "DtypeToEnum",
+    "DumpGradient", "DynamicGRUV2", "DynamicRNN", "DynamicShape", "EditDistance", "Eig", "Einsum", "Elu",
+    "EluGrad", "EmbeddingLookup", "Eps", "Equal", "EqualCount", "Erf", "Erfc", "Erfinv", "EuclideanNorm",
+    "Exp", "Expand", "ExpandDims", "Expm1", "ExtractGlimpse", "ExtractImagePatches", "ExtractVolumePatches",
+    "Eye", "FFTWithSize", "FastGeLU", "FastGeLUGrad", "FastGelu", "Fill", "FillDiagonal", "FillV2", "Fills",
+    "Flatten", "FlattenGrad", "FloatStatus", "Floor", "FloorDiv", "FloorMod", "Fmax", "Fmin",
+    "FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool",
+    "FractionalMaxPool3DGradWithFixedKsize", "FractionalMaxPool3DWithFixedKsize", "FractionalMaxPoolGrad",
+    "FractionalMaxPoolGradWithFixedKsize", "FractionalMaxPoolWithFixedKsize", "FusedAdaFactor",
+    "FusedAdaFactorWithGlobalNorm", "FusedCastAdamWeightDecay", "FusedSparseAdam", "FusedSparseFtrl",
+    "FusedSparseLazyAdam", "FusedSparseProximalAdagrad", "FusedWeightScaleApplyMomentum", "GLU", "GRUV2",
+    "GRUV2Grad", "Gamma", "Gather", "GatherD", "GatherNd", "GatherV2", "Gcd", "GeLU", "GeLUGrad", "Gelu",
+    "Geqrf", "Ger", "GluGrad", "Greater", "GreaterEqual", "GridSampler2D", "GridSampler2DGrad",
+    "GridSampler3D", "GridSampler3DGrad", "HSVToRGB", "HShrink", "HShrinkGrad", "HSigmoid", "HSigmoidGrad",
+    "HSwish", "HSwishGrad", "HammingWindow", "Heaviside", "Histogram", "HistogramFixedWidth",
+    "HistogramSummary", "HookBackward", "Hypot", "IOU", "Identity", "IdentityN", "Igamma", "Igammac",
+    "Im2Col", "Imag", "ImageSummary", "InSequence", "InTopK", "IndexAdd", "IndexFill", "IndexPut",
+    "InplaceAdd", "InplaceIndexAdd", "InplaceSub", "InplaceUpdate", "InplaceUpdateV2", "InsertGradientOf",
+    "Inv", "InvGrad", "Invert", "InvertPermutation", "IsClose", "IsFinite", "IsInf", "IsInstance", "IsNan",
+    "IsSubClass", "KLDivLoss", "KLDivLossGrad", "L2Loss", "L2Normalize", "L2NormalizeGrad", "LARSUpdate",
+    "LRN", "LRNGrad", "LSTM", "LayerNorm", "LayerNormGrad", "LayerNormGradGrad", "Lcm", "LeftShift", "Lerp",
+    "LerpScalar", "Less", "LessEqual", "Lgamma", "LinSpace", "ListDiff", "ListToTensor", "ListToTuple",
+    "Load", "Log", "Log1p", "LogMatrixDeterminant", "LogNormalReverse", "LogSoftmax", "LogSoftmaxExt",
+    "LogSoftmaxGrad", "LogSpace", "LogUniformCandidateSampler", "LogicalAnd", "LogicalNot", "LogicalOr",
+    "LogicalXor", "Logit", "LogitGrad", "LowerBound", "LpNorm", "Lstsq", "LuSolve", "LuUnpack",
+    "MapUniform", "MaskedFill", "MaskedScatter", "MaskedSelect", "MatMul", "MatrixBandPart",
+    "MatrixDeterminant", "MatrixDiag", "MatrixDiagPart", "MatrixDiagPartV3", "MatrixDiagV3", "MatrixExp",
+    "MatrixInverse", "MatrixLogarithm", "MatrixPower", "MatrixSetDiag", "MatrixSetDiagV3", "MatrixSolve",
+    "MatrixSolveLs", "MatrixTriangularSolve", "MaxPool", "MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad",
+    "MaxPool3DWithArgmax", "MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradGradWithArgmax",
+    "MaxPoolGradWithArgmax", "MaxPoolGradWithArgmaxV2", "MaxPoolWithArgmax", "MaxPoolWithArgmaxV2",
+    "MaxUnpool2D", "MaxUnpool3D", "Maximum", "MaximumGrad", "MaximumGradGrad", "Median", "MedianGrad",
+    "Meshgrid", "Minimum", "MinimumGrad", "MinimumGradGrad", "MirrorPad", "Mish", "Mod", "Morph", "MoveTo",
+    "Mul", "MulNoNan", "MultiMarginLoss", "MultilabelMarginLoss", "Multinomial",
+    "MultinomialWithReplacement", "Mvlgamma", "NLLLoss", "NLLLossGrad", "NMSWithMask",
+    "NPUAllocFloatStatus", "NPUClearFloatStatus", "NPUGetFloatStatus", "NanToNum", "Neg",
+    "NeighborExchange", "NeighborExchangeV2", "NextAfter", "NoRepeatNGram", "NonDeterministicInts",
+    "NonMaxSuppressionV3", "NonMaxSuppressionWithOverlaps", "NonZero", "NotEqual", "NthElement",
+    "NuclearNorm", "OneHot", "Ones", "OnesLike", "Orgqr", "Ormqr", "P2POp", "PReLU", "PReLUGrad",
+    "PSROIPooling", "PSROIPoolingGrad", "Pack", "Pad", "PadAndShift", "PadV3", "PadV3Grad", "Padding",
+    "PagedAttention", "PagedAttentionMask", "ParallelConcat", "ParameterizedTruncatedNormal", "Partial",
+    "Pdist", "PdistGrad", "Poisson", "Polar", "Polygamma", "PopulationCount", "Pow", "Primitive",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "Print", "PyFunc", "Qr", "Quantile", "RGBToHSV", "RNNTLoss",
+    "ROIAlign", "ROIAlignGrad", "RaggedRange", "RaggedTensorToSparse", "RandomCategorical",
+    "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle", "Randperm", "RandpermV2",
+    "Range", "Rank", "ReLU", "ReLU6", "ReLU6Grad", "Real", "RealDiv", "Receive", "Reciprocal",
+    "ReciprocalGrad", "Reduce", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceOp", "ReduceProd", "ReduceScatter", "ReduceScatterV", "ReduceStd", "ReduceSum", "ReluGrad",
+    "Renorm", "Reshape", "ReshapeAndCache", "Reshard", "ResizeArea", "ResizeBicubic", "ResizeBicubicGrad",
+    "ResizeBilinearGrad", "ResizeBilinearV2", "ResizeLinear1D", "ResizeNearestNeighbor",
+    "ResizeNearestNeighborGrad", "ResizeNearestNeighborV2", "ResizeNearestNeighborV2Grad", "Reusing",
+    "ReverseSequence", "ReverseV2", "RightShift", "Rint", "RmsNorm", "Roll", "Round", "Rsqrt", "RsqrtGrad",
+    "SGD", "STFT", "SameTypeShape", "SampleDistortedBoundingBoxV2", "ScalarCast", "ScalarSummary",
+    "ScalarToArray", "ScalarToTensor", "ScaleAndTranslate", "ScatterAdd", "ScatterAddWithAxis",
+    "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterNd", "ScatterNdAdd", "ScatterNdDiv",
+    "ScatterNdMax", "ScatterNdMin", "ScatterNdMul", "ScatterNdSub", "ScatterNdUpdate",
+    "ScatterNonAliasingAdd", "ScatterSub", "ScatterUpdate", "SeLU", "SeLUGrad", "SearchSorted",
+    "SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum", "Select", "Send", "SequenceAdd",
+    "SequenceAddN", "SequenceConcat", "SequenceCount", "SequenceIndex", "SequenceMax", "SequenceMin",
+    "SequenceMul", "SequenceSlice", "SequenceStack", "SequenceUnstack", "SequenceZerosLike", "SetSize",
+    "Shape", "Shift", "SiLUGrad", "Sigmoid", "SigmoidCrossEntropyWithLogits",
+    "SigmoidCrossEntropyWithLogitsGrad", "SigmoidGrad", "Sign", "Sin", "Sinc", "Sinh", "Size", "Slice",
+    "SliceGrad", "SmoothL1Loss", "SmoothL1LossGrad", "SoftMarginLoss", "SoftShrink", "SoftShrinkGrad",
+    "Softmax", "SoftmaxBackward", "SoftmaxCrossEntropyWithLogits", "SoftmaxGrad", "Softplus",
+    "SoftplusGrad", "Softsign", "Sort", "SpaceToBatch", "SpaceToBatchND", "SpaceToDepth", "SparseAdd",
+    "SparseAddmm", "SparseApplyAdadelta", "SparseApplyAdagrad", "SparseApplyAdagradV2", "SparseApplyFtrl",
+    "SparseApplyFtrlV2", "SparseApplyProximalAdagrad", "SparseApplyRMSProp", "SparseConcat",
+    "SparseCountSparseOutput", "SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul",
+    "SparseFillEmptyRows", "SparseGatherV2", "SparseMatrixAdd", "SparseMatrixMatMul", "SparseMatrixNNZ",
+    "SparseMatrixSoftmax", "SparseMatrixTranspose", "SparseReorder", "SparseReshape",
+    "SparseSegmentMeanGrad", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN",
+    "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSum", "SparseSegmentSumWithNumSegments",
+    "SparseSlice", "SparseSliceGrad", "SparseSoftmax", "SparseSoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogitsV2", "SparseSparseMaximum", "SparseSparseMinimum",
+    "SparseTensorDenseAdd", "SparseTensorDenseMatmul", "SparseTensorToCSRSparseMatrix", "SparseToDense",
+    "SparseToDenseV2", "Split", "SplitV", "Sqrt", "SqrtGrad", "Square", "SquareSumAll", "SquaredDifference",
+    "Squeeze", "Stack", "StandardLaplace", "StandardNormal", "StopGradient", "StridedSlice",
+    "StridedSliceGrad", "Sub", "SubAndFilter", "Svd", "TCPStore", "Tan", "Tanh", "TanhGrad", "TensorAdd",
+    "TensorCopySlices", "TensorDump", "TensorScatterAdd", "TensorScatterDiv", "TensorScatterElements",
+    "TensorScatterMax", "TensorScatterMin", "TensorScatterMul", "TensorScatterSub", "TensorScatterUpdate",
+    "TensorShape", "TensorSummary", "TensorToList", "TensorToTuple", "Tile", "TopK", "Trace", "Transpose",
+    "TransposeExtView", "TransposeView", "TridiagonalMatMul", "Tril", "TrilIndices", "TripletMarginLoss",
+    "Triu", "TriuIndices", "Trunc", "TruncateDiv", "TruncateMod", "TruncatedNormal", "TupleToArray",
+    "TupleToList", "TupleToTensor", "Uniform", "UniformCandidateSampler", "UniformInt", "UniformReal",
+    "Unique", "UniqueConsecutive", "UniqueWithPad", "Unpack", "UnravelIndex", "UnsortedSegmentMax",
+    "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum", "Unstack", "UpdateCache",
+    "UpdateState", "UpperBound", "UpsampleNearest3D", "UpsampleNearest3DGrad", "UpsampleTrilinear3D",
+    "UpsampleTrilinear3DGrad", "Xdivy", "Xlogy", "Zeros", "ZerosLike", "Zeta", "constexpr",
+    "get_vm_impl_fn", "prim_arg_register", "prim_attr_register", "vm_impl_registry",
 ]
+
 
 class ACos(_Operation):
     """Elementwise inverse cosine in radians, in [0, pi]; NaN outside of [-1, 1]."""
@@ -865,32 +252,32 @@ class AffineGrid(_Operation):
 
 class AllGather(_Operation):
     """Values of all processes joined along the first axis, to all."""
-    def __init__(self, group="hccl_world_group") -> None: ...
+    def __init__(self, group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class AllGatherV(_Operation):
     """Values of all processes, of different lengths, one after the other, to all."""
-    def __init__(self, group="hccl_world_group") -> None: ...
+    def __init__(self, group='hccl_world_group') -> None: ...
     def __call__(self, input_x, output_split_sizes) -> Tensor: ...
 
 class AllReduce(_Operation):
     """Values of all processes combined, to all."""
-    def __init__(self, op="sum", group="hccl_world_group") -> None: ...
+    def __init__(self, op='sum', group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Any: ...
 
 class AlltoAll(_Operation):
     """Parts of each process's values along one axis, to each its own, joined along another."""
-    def __init__(self, split_count, split_dim, concat_dim, group="hccl_world_group") -> None: ...
+    def __init__(self, split_count, split_dim, concat_dim, group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class AlltoAllV(_Operation):
     """Elements, in blocks of `block_size`, to each process as many as the list says, and from each."""
-    def __init__(self, group="hccl_world_group", block_size=1) -> None: ...
+    def __init__(self, group='hccl_world_group', block_size=1) -> None: ...
     def __call__(self, input_x, send_numel_list, recv_numel_list) -> Tensor: ...
 
 class AlltoAllVC(_Operation):
     """Elements exchanged: entry ``i * n + j`` of the matrix says how many blocks go from process i to j."""
-    def __init__(self, group="hccl_world_group", block_size=1, transpose=False) -> None: ...
+    def __init__(self, group='hccl_world_group', block_size=1, transpose=False) -> None: ...
     def __call__(self, input_x, send_count_matrix) -> Tensor: ...
 
 class Angle(_Operation):
@@ -916,9 +303,7 @@ class ApplyAdagrad(_Operation):
 class ApplyAdagradDA(_Operation):
     """Dual averaging: the parameter from the sums of gradients and their squares alone; returns var."""
     def __init__(self, use_locking=False) -> None: ...
-    def __call__(
-        self, var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step
-    ) -> Any: ...
+    def __call__(self, var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step) -> Any: ...
 
 class ApplyAdagradV2(_Operation):
     """`ApplyAdagrad` with `epsilon` added to the root; returns var and accum."""
@@ -943,9 +328,7 @@ class ApplyAddSign(_Operation):
 class ApplyCenteredRMSProp(_Operation):
     """Scaling by the deviation; returns var."""
     def __init__(self, use_locking=False) -> None: ...
-    def __call__(
-        self, var, mean_gradient, mean_square, moment, grad, learning_rate, decay, momentum, epsilon
-    ) -> Any: ...
+    def __call__(self, var, mean_gradient, mean_square, moment, grad, learning_rate, decay, momentum, epsilon) -> Any: ...
 
 class ApplyFtrl(_Operation):
     """Follow the regularized leader; returns var."""
@@ -1083,37 +466,27 @@ class Atanh(_Operation):
 
 class AvgPool(_Operation):
     """Mean of each window of images, padding not counted. Shapes: [N, C, H, W] -> [N, C, *positions]."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', data_format='NCHW') -> None: ...
     def __call__(self, x) -> Tensor: ...
 
 class AvgPool3D(_Operation):
     """Mean of each window of volumes. Shapes: [N, C, D, H, W] -> [N, C, *positions]."""
-    def __init__(
-        self,
-        kernel_size=1,
-        strides=1,
-        pad_mode="valid",
-        pad=0,
-        ceil_mode=False,
-        count_include_pad=True,
-        divisor_override=0,
-        data_format="NCDHW",
-    ) -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='valid', pad=0, ceil_mode=False, count_include_pad=True, divisor_override=0, data_format='NCDHW') -> None: ...
     def __call__(self, x) -> Tensor: ...
 
 class AvgPoolGrad(_Operation):
     """Gradient of `AvgPool`."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', data_format='NCHW') -> None: ...
     def __call__(self, x, out, dout) -> Any: ...
 
 class BCEWithLogitsLoss(_Operation):
     """Cross entropy of two classes from logits, see `ops.binary_cross_entropy_with_logits`."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, input, target, weight=None, posWeight=None) -> Tensor: ...
 
 class Barrier(_Operation):
     """Wait for all processes."""
-    def __init__(self, group="hccl_world_group") -> None: ...
+    def __init__(self, group='hccl_world_group') -> None: ...
     def __call__(self) -> None: ...
 
 class BartlettWindow(_Operation):
@@ -1123,13 +496,11 @@ class BartlettWindow(_Operation):
 
 class BasicLSTMCell(__AscendOnly):
     """An operator that runs on Ascend only."""
-    def __init__(self, keep_prob=1.0, forget_bias=1.0, state_is_tuple=True, activation="tanh") -> None: ...
+    def __init__(self, keep_prob=1.0, forget_bias=1.0, state_is_tuple=True, activation='tanh') -> None: ...
 
 class BatchISendIRecv(__Distributed):
     """An exchange with neighbours that is not there; calling it says so."""
-    def __init__(
-        self, op_types, remote_ranks, receive_shapes=None, receive_dtypes=None, group="hccl_world_group"
-    ) -> None: ...
+    def __init__(self, op_types, remote_ranks, receive_shapes=None, receive_dtypes=None, group='hccl_world_group') -> None: ...
 
 class BatchMatMul(_Operation):
     """Products of stacks of matrices of equal batch axes, either turned first."""
@@ -1138,17 +509,13 @@ class BatchMatMul(_Operation):
 
 class BatchNorm(_Operation):
     """Normalization of each channel by the statistics of the batch or, if not training, by those given."""
-    def __init__(self, is_training=False, epsilon=1e-05, momentum=0.1, data_format="NCHW") -> None: ...
-    def __call__(
-        self, input_x, scale, bias, mean, variance
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
+    def __init__(self, is_training=False, epsilon=1e-05, momentum=0.1, data_format='NCHW') -> None: ...
+    def __call__(self, input_x, scale, bias, mean, variance) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]: ...
 
 class BatchNormGrad(_Operation):
     """Gradients of `BatchNorm` for the input, its scale and its shift, from the statistics of the pass."""
-    def __init__(self, is_training=False, epsilon=1e-05, data_format="NCHW") -> None: ...
-    def __call__(
-        self, dout, x, scale, saved_mean, saved_variance, reserve=None
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def __init__(self, is_training=False, epsilon=1e-05, data_format='NCHW') -> None: ...
+    def __call__(self, dout, x, scale, saved_mean, saved_variance, reserve=None) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class BatchToSpace(_Operation):
     """Pictures of the batch become blocks of one, which is then cropped."""
@@ -1237,22 +604,22 @@ class Betainc(_Operation):
 
 class BiasAdd(_Operation):
     """A bias for each channel added. Shapes: input_x [N, C, ...] ("NHWC": [N, ..., C]), bias [C]."""
-    def __init__(self, data_format="NCHW") -> None: ...
+    def __init__(self, data_format='NCHW') -> None: ...
     def __call__(self, input_x, bias) -> Tensor: ...
 
 class BiasAddGrad(_Operation):
     """Gradient of the bias of `BiasAdd`."""
-    def __init__(self, data_format="NCHW") -> None: ...
+    def __init__(self, data_format='NCHW') -> None: ...
     def __call__(self, dout) -> Tensor: ...
 
 class BinaryCrossEntropy(_Operation):
     """Cross entropy of two classes from probabilities, see `ops.binary_cross_entropy`."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, input, target, weight=None) -> Tensor: ...
 
 class BinaryCrossEntropyGrad(_Operation):
     """Gradient of `BinaryCrossEntropy`."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, x, y, doutput, weight=None) -> Any: ...
 
 class Bincount(_Operation):
@@ -1282,9 +649,7 @@ class BlackmanWindow(_Operation):
 
 class BoundingBoxDecode(_Operation):
     """Boxes from anchors, shifts and growths, see `ops.bounding_box_decode`."""
-    def __init__(
-        self, max_shape, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0), wh_ratio_clip=0.016
-    ) -> None: ...
+    def __init__(self, max_shape, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0), wh_ratio_clip=0.016) -> None: ...
     def __call__(self, anchor_box, deltas) -> Tensor: ...
 
 class BoundingBoxEncode(_Operation):
@@ -1294,7 +659,7 @@ class BoundingBoxEncode(_Operation):
 
 class Broadcast(_Operation):
     """Values of one process, to all; a tuple of tensors."""
-    def __init__(self, root_rank, group="hccl_world_group") -> None: ...
+    def __init__(self, root_rank, group='hccl_world_group') -> None: ...
     def __call__(self, inputs) -> tuple[Tensor, ...]: ...
 
 class BroadcastTo(_Operation):
@@ -1310,9 +675,7 @@ class Bucketize(_Operation):
 class CSRSparseMatrixToDense(_Operation):
     """Compressed matrices as dense ones."""
     def __init__(self) -> None: ...
-    def __call__(
-        self, x_dense_shape, x_batch_pointers, x_row_pointers, x_col_indices, x_values
-    ) -> Tensor: ...
+    def __call__(self, x_dense_shape, x_batch_pointers, x_row_pointers, x_col_indices, x_values) -> Tensor: ...
 
 class CSRSparseMatrixToSparseTensor(_Operation):
     """Compressed matrices as coordinates, values and shape."""
@@ -1326,17 +689,12 @@ class CTCGreedyDecoder(_Operation):
 
 class CTCLoss(_Operation):
     """Loss of label sequences without alignment, and its gradient; the last class is the blank."""
-    def __init__(
-        self,
-        preprocess_collapse_repeated=False,
-        ctc_merge_repeated=True,
-        ignore_longer_outputs_than_inputs=False,
-    ) -> None: ...
+    def __init__(self, preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False) -> None: ...
     def __call__(self, inputs, labels_indices, labels_values, sequence_length) -> tuple[Tensor, Tensor]: ...
 
 class CTCLossV2(_Operation):
     """Loss of label sequences without alignment, and the logarithms of the forward probabilities."""
-    def __init__(self, blank=0, reduction="none", zero_infinity=False) -> None: ...
+    def __init__(self, blank=0, reduction='none', zero_infinity=False) -> None: ...
     def __call__(self, log_probs, targets, input_lengths, target_lengths) -> tuple[Tensor, Tensor]: ...
 
 class Cast(_Operation):
@@ -1421,20 +779,18 @@ class Col2Im(_Operation):
 
 class CollectiveGather(_Operation):
     """Values of all processes joined along the first axis, to one."""
-    def __init__(self, dest_rank, group="hccl_world_group") -> None: ...
+    def __init__(self, dest_rank, group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class CollectiveScatter(_Operation):
     """Parts of one process's values along the first axis, to each its own."""
-    def __init__(self, src_rank=0, group="hccl_world_group") -> None: ...
+    def __init__(self, src_rank=0, group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class CombinedNonMaxSuppression(_Operation):
     """The boxes kept of each class, merged by score: boxes, scores, classes and counts."""
     def __init__(self, pad_per_class=False, clip_boxes=True) -> None: ...
-    def __call__(
-        self, boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+    def __call__(self, boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 
 class CompareAndBitpack(_Operation):
     """``x > threshold``, eight along the last axis packed into one uint8, the first as its highest bit."""
@@ -1473,7 +829,7 @@ class ConcatOffsetV1(_Operation):
 
 class ConfusionMatrix(_Operation):
     """How often each label was predicted as which class."""
-    def __init__(self, num_classes, dtype="int32") -> None: ...
+    def __init__(self, num_classes, dtype='int32') -> None: ...
     def __call__(self, labels, predictions, weights=None) -> Tensor: ...
 
 class Conj(_Operation):
@@ -1488,135 +844,42 @@ class ConjugateTranspose(_Operation):
 
 class Conv2D(_Operation):
     """Convolution of images, see `ops.conv2d`. Shapes: x [N, C, H, W], w [O, C / group, KH, KW]."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        mode=1,
-        pad_mode="valid",
-        pad=0,
-        stride=1,
-        dilation=1,
-        group=1,
-        data_format="NCHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, mode=1, pad_mode='valid', pad=0, stride=1, dilation=1, group=1, data_format='NCHW') -> None: ...
     def __call__(self, x, w) -> Tensor: ...
 
 class Conv2DBackpropFilter(_Operation):
     """Gradient of the weights of `Conv2D`, whose sizes `w_size` says."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        pad_mode="valid",
-        pad=0,
-        pad_list=(0, 0, 0, 0),
-        mode=1,
-        stride=(1, 1),
-        dilation=(1, 1, 1, 1),
-        group=1,
-        data_format="NCHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, pad_mode='valid', pad=0, pad_list=(0, 0, 0, 0), mode=1, stride=(1, 1), dilation=(1, 1, 1, 1), group=1, data_format='NCHW') -> None: ...
     def __call__(self, dout, x, w_size) -> Any: ...
 
 class Conv2DBackpropInput(_Operation):
     """Gradient of `Conv2D` with respect to x."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        pad_mode="valid",
-        pad=0,
-        pad_list=None,
-        mode=1,
-        stride=1,
-        dilation=1,
-        group=1,
-        data_format="NCHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, pad_mode='valid', pad=0, pad_list=None, mode=1, stride=1, dilation=1, group=1, data_format='NCHW') -> None: ...
     def __call__(self, out_backprop, filter, input_sizes) -> Tensor: ...
 
 class Conv2DTranspose(_Operation):
     """Transposed convolution of images to the size given."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        pad_mode="valid",
-        pad=0,
-        pad_list=None,
-        mode=1,
-        stride=1,
-        dilation=1,
-        group=1,
-        data_format="NCHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, pad_mode='valid', pad=0, pad_list=None, mode=1, stride=1, dilation=1, group=1, data_format='NCHW') -> None: ...
     def __call__(self, dout, weight, input_size) -> Tensor: ...
 
 class Conv3D(_Operation):
     """Convolution of volumes, see `ops.conv3d`. Shapes: x [N, C, D, H, W], w [O, C / group, KD, KH, KW]."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        mode=1,
-        pad_mode="valid",
-        pad=0,
-        stride=1,
-        dilation=1,
-        group=1,
-        data_format="NCDHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, mode=1, pad_mode='valid', pad=0, stride=1, dilation=1, group=1, data_format='NCDHW') -> None: ...
     def __call__(self, x, w) -> Tensor: ...
 
 class Conv3DBackpropFilter(_Operation):
     """Gradient of `Conv3D` for weights of shape `filter_size`."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        mode=1,
-        pad_mode="valid",
-        pad=0,
-        stride=1,
-        dilation=1,
-        group=1,
-        data_format="NCDHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, mode=1, pad_mode='valid', pad=0, stride=1, dilation=1, group=1, data_format='NCDHW') -> None: ...
     def __call__(self, x, out_backprop, filter_size) -> Any: ...
 
 class Conv3DBackpropInput(_Operation):
     """Gradient of `Conv3D` for an input of shape `input_size`."""
-    def __init__(
-        self,
-        out_channel,
-        kernel_size,
-        mode=1,
-        pad_mode="valid",
-        pad=0,
-        stride=1,
-        dilation=1,
-        group=1,
-        data_format="NCDHW",
-    ) -> None: ...
+    def __init__(self, out_channel, kernel_size, mode=1, pad_mode='valid', pad=0, stride=1, dilation=1, group=1, data_format='NCDHW') -> None: ...
     def __call__(self, filter, out_backprop, input_size) -> Any: ...
 
 class Conv3DTranspose(_Operation):
     """Transposed convolution of volumes, see `ops.conv3d_transpose`."""
-    def __init__(
-        self,
-        in_channel,
-        out_channel,
-        kernel_size,
-        mode=1,
-        pad_mode="valid",
-        pad=0,
-        stride=1,
-        dilation=1,
-        group=1,
-        output_padding=0,
-        data_format="NCDHW",
-    ) -> None: ...
+    def __init__(self, in_channel, out_channel, kernel_size, mode=1, pad_mode='valid', pad=0, stride=1, dilation=1, group=1, output_padding=0, data_format='NCDHW') -> None: ...
     def __call__(self, x, filter) -> Tensor: ...
 
 class ConvertToDynamic(_Operation):
@@ -1646,7 +909,7 @@ class CountNonZero(_Operation):
 
 class CropAndResize(_Operation):
     """Boxes of images brought to one size, see `ops.crop_and_resize`."""
-    def __init__(self, method="bilinear", extrapolation_value=0.0) -> None: ...
+    def __init__(self, method='bilinear', extrapolation_value=0.0) -> None: ...
     def __call__(self, x, boxes, box_index, crop_size) -> Tensor: ...
 
 class Cross(_Operation):
@@ -1686,40 +949,22 @@ class DType(_Operation):
 
 class DataFormatDimMap(_Operation):
     """Numbers of axes in one format as numbers of the same axes in the other."""
-    def __init__(self, src_format="NHWC", dst_format="NCHW") -> None: ...
+    def __init__(self, src_format='NHWC', dst_format='NCHW') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class DataFormatVecPermute(_Operation):
     """Four numbers, or pairs, of the axes of one format in the order of the other."""
-    def __init__(self, src_format="NHWC", dst_format="NCHW") -> None: ...
+    def __init__(self, src_format='NHWC', dst_format='NCHW') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class DeformableOffsets(_Operation):
     """What the bent windows of a deformable convolution read, see `ops.deformable_conv2d`."""
-    def __init__(
-        self,
-        strides,
-        pads,
-        ksize,
-        dilations=(1, 1, 1, 1),
-        data_format="NCHW",
-        deformable_groups=1,
-        modulated=True,
-    ) -> None: ...
+    def __init__(self, strides, pads, ksize, dilations=(1, 1, 1, 1), data_format='NCHW', deformable_groups=1, modulated=True) -> None: ...
     def __call__(self, x, offsets) -> Tensor: ...
 
 class DeformableOffsetsGrad(_Operation):
     """Gradients of `DeformableOffsets` for the input and the offsets, also those of some windows only."""
-    def __init__(
-        self,
-        strides,
-        pads,
-        kernel_size,
-        dilations=(1, 1, 1, 1),
-        data_format="NCHW",
-        deformable_groups=1,
-        modulated=True,
-    ) -> None: ...
+    def __init__(self, strides, pads, kernel_size, dilations=(1, 1, 1, 1), data_format='NCHW', deformable_groups=1, modulated=True) -> None: ...
     def __call__(self, out_backprop, input, offsets) -> tuple[Tensor, ...]: ...
 
 class Dense(_Operation):
@@ -1744,9 +989,7 @@ class DepthToSpace(_Operation):
 
 class DepthwiseConv2dNative(_Operation):
     """Convolution of each channel with filters of its own."""
-    def __init__(
-        self, channel_multiplier, kernel_size, mode=3, pad_mode="valid", pad=0, stride=1, dilation=1, group=1
-    ) -> None: ...
+    def __init__(self, channel_multiplier, kernel_size, mode=3, pad_mode='valid', pad=0, stride=1, dilation=1, group=1) -> None: ...
     def __call__(self, x, w) -> Tensor: ...
 
 class Diag(_Operation):
@@ -1766,7 +1009,7 @@ class Digamma(_Operation):
 
 class Dilation2D(_Operation):
     """Largest sum of a window and a filter of each channel. Shapes: x [N, C, H, W], filter [C, KH, KW]."""
-    def __init__(self, stride, dilation, pad_mode="SAME", data_format="NCHW") -> None: ...
+    def __init__(self, stride, dilation, pad_mode='SAME', data_format='NCHW') -> None: ...
     def __call__(self, x, filter) -> Tensor: ...
 
 class Div(_Operation):
@@ -1821,36 +1064,11 @@ class DumpGradient(_Operation):
 
 class DynamicGRUV2(__AscendOnly):
     """An operator that runs on Ascend only."""
-    def __init__(
-        self,
-        direction="UNIDIRECTIONAL",
-        cell_depth=1,
-        keep_prob=1.0,
-        cell_clip=-1.0,
-        num_proj=0,
-        time_major=True,
-        activation="tanh",
-        gate_order="rzh",
-        reset_after=True,
-        is_training=True,
-    ) -> None: ...
+    def __init__(self, direction='UNIDIRECTIONAL', cell_depth=1, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True, activation='tanh', gate_order='rzh', reset_after=True, is_training=True) -> None: ...
 
 class DynamicRNN(__AscendOnly):
     """An operator that runs on Ascend only."""
-    def __init__(
-        self,
-        cell_type="LSTM",
-        direction="UNIDIRECTIONAL",
-        cell_depth=1,
-        use_peephole=False,
-        keep_prob=1.0,
-        cell_clip=-1.0,
-        num_proj=0,
-        time_major=True,
-        activation="tanh",
-        forget_bias=0.0,
-        is_training=True,
-    ) -> None: ...
+    def __init__(self, cell_type='LSTM', direction='UNIDIRECTIONAL', cell_depth=1, use_peephole=False, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True, activation='tanh', forget_bias=0.0, is_training=True) -> None: ...
 
 class DynamicShape(_Operation):
     """The shape as a tensor of int64."""
@@ -1860,15 +1078,7 @@ class DynamicShape(_Operation):
 class EditDistance(_Operation):
     """Levenshtein distance of sequences given as sparse tensors."""
     def __init__(self, normalize=True) -> None: ...
-    def __call__(
-        self,
-        hypothesis_indices,
-        hypothesis_values,
-        hypothesis_shape,
-        truth_indices,
-        truth_values,
-        truth_shape,
-    ) -> Tensor: ...
+    def __call__(self, hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape) -> Tensor: ...
 
 class Eig(_Operation):
     """Complex eigenvalues and eigenvectors; a zero in place of the vectors if they are not asked for."""
@@ -1952,11 +1162,11 @@ class Expm1(_Operation):
 
 class ExtractGlimpse(__AscendOnly):
     """An operator that runs on Ascend only."""
-    def __init__(self, centered=True, normalized=True, uniform_noise=True, noise="uniform") -> None: ...
+    def __init__(self, centered=True, normalized=True, uniform_noise=True, noise='uniform') -> None: ...
 
 class ExtractImagePatches(_Operation):
     """Patches of images as channels. Shapes: [N, C, H, W] -> [N, KH * KW * C, rows, columns]."""
-    def __init__(self, ksizes, strides, rates, padding="VALID") -> None: ...
+    def __init__(self, ksizes, strides, rates, padding='VALID') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class ExtractVolumePatches(_Operation):
@@ -1971,9 +1181,7 @@ class Eye(_Operation):
 
 class FFTWithSize(_Operation):
     """Discrete Fourier transform over the last `signal_ndim` axes."""
-    def __init__(
-        self, signal_ndim, inverse, real, norm="backward", onesided=True, signal_sizes=()
-    ) -> None: ...
+    def __init__(self, signal_ndim, inverse, real, norm='backward', onesided=True, signal_sizes=()) -> None: ...
     def __call__(self, x) -> Any: ...
 
 class FastGeLU(_Operation):
@@ -2053,94 +1261,53 @@ class Fmin(_Operation):
 
 class FractionalAvgPool(_Operation):
     """Mean of random cells, and where the cells begin. Shapes: [N, H, W, C] -> [N, H', W', C]."""
-    def __init__(
-        self, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, seed=0, seed2=0
-    ) -> None: ...
+    def __init__(self, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, seed=0, seed2=0) -> None: ...
     def __call__(self, x) -> Any: ...
 
 class FractionalAvgPoolGrad(_Operation):
     """Gradient of `FractionalAvgPool`, whose input's sizes and whose cells' beginnings are given."""
     def __init__(self, overlapping=False) -> None: ...
-    def __call__(
-        self, orig_input_tensor_shape, out_backprop, row_pooling_sequence, col_pooling_sequence
-    ) -> Tensor: ...
+    def __call__(self, orig_input_tensor_shape, out_backprop, row_pooling_sequence, col_pooling_sequence) -> Tensor: ...
 
 class FractionalMaxPool(_Operation):
     """Largest element of random cells, and where the cells begin. Shapes: [N, H, W, C] -> [N, H', W', C]."""
-    def __init__(
-        self, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, seed=0, seed2=0
-    ) -> None: ...
+    def __init__(self, pooling_ratio, pseudo_random=False, overlapping=False, deterministic=False, seed=0, seed2=0) -> None: ...
     def __call__(self, x) -> Any: ...
 
 class FractionalMaxPool3DGradWithFixedKsize(_Operation):
     """Gradient of `FractionalMaxPool3DWithFixedKsize`."""
-    def __init__(self, data_format="NCDHW") -> None: ...
+    def __init__(self, data_format='NCDHW') -> None: ...
     def __call__(self, origin_input, out_backprop, argmax) -> Tensor: ...
 
 class FractionalMaxPool3DWithFixedKsize(_Operation):
     """Max pooling of volumes by windows at random places; also the int64 places of the maxima."""
-    def __init__(self, ksize, output_shape, data_format="NCDHW") -> None: ...
+    def __init__(self, ksize, output_shape, data_format='NCDHW') -> None: ...
     def __call__(self, x, random_samples) -> Any: ...
 
 class FractionalMaxPoolGrad(_Operation):
     """Gradient of `FractionalMaxPool`, whose cells begin at the sequences."""
     def __init__(self, overlapping=False) -> None: ...
-    def __call__(
-        self, orig_input, orig_output, out_backprop, row_pooling_sequence, col_pooling_sequence
-    ) -> Tensor: ...
+    def __call__(self, orig_input, orig_output, out_backprop, row_pooling_sequence, col_pooling_sequence) -> Tensor: ...
 
 class FractionalMaxPoolGradWithFixedKsize(_Operation):
     """Gradient of `FractionalMaxPoolWithFixedKsize`."""
-    def __init__(self, data_format="NCHW") -> None: ...
+    def __init__(self, data_format='NCHW') -> None: ...
     def __call__(self, origin_input, out_backprop, argmax) -> Tensor: ...
 
 class FractionalMaxPoolWithFixedKsize(_Operation):
     """Max pooling by windows at random places; also the int64 places of the maxima in their planes."""
-    def __init__(self, ksize, output_shape, data_format="NCHW") -> None: ...
+    def __init__(self, ksize, output_shape, data_format='NCHW') -> None: ...
     def __call__(self, input_x, random_samples) -> Any: ...
 
 class FusedAdaFactor(_Operation):
     """A step of Adafactor; returns the parameter. Source: Shazeer and Stern 2018."""
-    def __init__(
-        self, enable_scale_parameter=False, enable_first_moment=False, enable_weight_decay=False
-    ) -> None: ...
-    def __call__(
-        self,
-        epsilon,
-        clip_threshold,
-        beta1,
-        beta2,
-        weight_decay,
-        learning_rate,
-        gradient,
-        param,
-        exp_avg,
-        exp_avg_sq_row,
-        exp_avg_sq_col,
-        exp_avg_sq,
-    ) -> Any: ...
+    def __init__(self, enable_scale_parameter=False, enable_first_moment=False, enable_weight_decay=False) -> None: ...
+    def __call__(self, epsilon, clip_threshold, beta1, beta2, weight_decay, learning_rate, gradient, param, exp_avg, exp_avg_sq_row, exp_avg_sq_col, exp_avg_sq) -> Any: ...
 
 class FusedAdaFactorWithGlobalNorm(_Operation):
     """`FusedAdaFactor` with the gradient divided by `global_norm`."""
-    def __init__(
-        self, enable_scale_parameter=False, enable_first_moment=False, enable_weight_decay=False
-    ) -> None: ...
-    def __call__(
-        self,
-        epsilon,
-        clip_threshold,
-        beta1,
-        beta2,
-        weight_decay,
-        learning_rate,
-        gradient,
-        param,
-        exp_avg,
-        exp_avg_sq_row,
-        exp_avg_sq_col,
-        exp_avg_sq,
-        global_norm,
-    ) -> Any: ...
+    def __init__(self, enable_scale_parameter=False, enable_first_moment=False, enable_weight_decay=False) -> None: ...
+    def __call__(self, epsilon, clip_threshold, beta1, beta2, weight_decay, learning_rate, gradient, param, exp_avg, exp_avg_sq_row, exp_avg_sq_col, exp_avg_sq, global_norm) -> Any: ...
 
 class FusedCastAdamWeightDecay(_Operation):
     """`AdamWeightDecay` of half precision parameters, the gradient divided by `norm`; returns var, m, v."""
@@ -2150,9 +1317,7 @@ class FusedCastAdamWeightDecay(_Operation):
 class FusedSparseAdam(_Operation):
     """A step of Adam in which rows that are not named have a gradient of zero; returns var, m, v."""
     def __init__(self, use_locking=False, use_nesterov=False) -> None: ...
-    def __call__(
-        self, var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices
-    ) -> Any: ...
+    def __call__(self, var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices) -> Any: ...
 
 class FusedSparseFtrl(_Operation):
     """Follow the regularized leader on the rows that are named; returns var, accum, linear."""
@@ -2162,9 +1327,7 @@ class FusedSparseFtrl(_Operation):
 class FusedSparseLazyAdam(_Operation):
     """A step of Adam on the rows that are named; returns var, m, v."""
     def __init__(self, use_locking=False, use_nesterov=False) -> None: ...
-    def __call__(
-        self, var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices
-    ) -> Any: ...
+    def __call__(self, var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, indices) -> Any: ...
 
 class FusedSparseProximalAdagrad(_Operation):
     """Proximal Adagrad on the rows that are named; returns var and accum."""
@@ -2174,9 +1337,7 @@ class FusedSparseProximalAdagrad(_Operation):
 class FusedWeightScaleApplyMomentum(_Operation):
     """Momentum with the gradient scaled by `scale` and weight decay added; returns the variable."""
     def __init__(self) -> None: ...
-    def __call__(
-        self, weight_decay, scale, variable, accumulation, learning_rate, gradient, momentum
-    ) -> Any: ...
+    def __call__(self, weight_decay, scale, variable, accumulation, learning_rate, gradient, momentum) -> Any: ...
 
 class GLU(_Operation):
     """The first half along `axis` times the sigmoid of the second."""
@@ -2185,9 +1346,7 @@ class GLU(_Operation):
 
 class GRUV2(_Operation):
     """Gated recurrent units over sequences, the weights of all layers in one tensor; lengths do not matter."""
-    def __init__(
-        self, input_size, hidden_size, num_layers, has_bias, bidirectional, dropout, is_train=True
-    ) -> None: ...
+    def __init__(self, input_size, hidden_size, num_layers, has_bias, bidirectional, dropout, is_train=True) -> None: ...
     def __call__(self, x, hx, w, seq_lengths) -> Any: ...
 
 class GRUV2Grad(_Operation):
@@ -2267,26 +1426,22 @@ class GreaterEqual(_Operation):
 
 class GridSampler2D(_Operation):
     """Images read at places, see `ops.grid_sample`."""
-    def __init__(self, interpolation_mode="bilinear", padding_mode="zeros", align_corners=False) -> None: ...
+    def __init__(self, interpolation_mode='bilinear', padding_mode='zeros', align_corners=False) -> None: ...
     def __call__(self, input_x, grid) -> Tensor: ...
 
 class GridSampler2DGrad(_Operation):
     """Gradients of `GridSampler2D` for images and grid."""
-    def __init__(
-        self, interpolation_mode="bilinear", padding_mode="zeros", align_corners=False, output_mask=(1, 1)
-    ) -> None: ...
+    def __init__(self, interpolation_mode='bilinear', padding_mode='zeros', align_corners=False, output_mask=(1, 1)) -> None: ...
     def __call__(self, grad, input_x, grid) -> Any: ...
 
 class GridSampler3D(_Operation):
     """Volumes read at places, see `ops.grid_sample`."""
-    def __init__(self, interpolation_mode="bilinear", padding_mode="zeros", align_corners=False) -> None: ...
+    def __init__(self, interpolation_mode='bilinear', padding_mode='zeros', align_corners=False) -> None: ...
     def __call__(self, input_x, grid) -> Tensor: ...
 
 class GridSampler3DGrad(_Operation):
     """Gradients of `GridSampler3D` for images and grid."""
-    def __init__(
-        self, interpolation_mode="bilinear", padding_mode="zeros", align_corners=False, output_mask=(1, 1)
-    ) -> None: ...
+    def __init__(self, interpolation_mode='bilinear', padding_mode='zeros', align_corners=False, output_mask=(1, 1)) -> None: ...
     def __call__(self, grad, input_x, grid) -> Any: ...
 
 class HSVToRGB(_Operation):
@@ -2341,7 +1496,7 @@ class Histogram(_Operation):
 
 class HistogramFixedWidth(_Operation):
     """How many elements lie in each of `nbins` equal intervals of `range`; the rest counts at its ends."""
-    def __init__(self, nbins, dtype="int32") -> None: ...
+    def __init__(self, nbins, dtype='int32') -> None: ...
     def __call__(self, x, range) -> Tensor: ...
 
 class HistogramSummary(_Operation):
@@ -2356,7 +1511,7 @@ class Hypot(_Operation):
 
 class IOU(_Operation):
     """Overlap of each pair of boxes, see `ops.iou`."""
-    def __init__(self, mode="iou") -> None: ...
+    def __init__(self, mode='iou') -> None: ...
     def __call__(self, x, y) -> Tensor: ...
 
 class Identity(_Operation):
@@ -2496,12 +1651,12 @@ class IsSubClass(_Operation):
 
 class KLDivLoss(_Operation):
     """Kullback-Leibler divergence from log-probabilities, see `ops.kl_div`."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, logits, labels) -> Tensor: ...
 
 class KLDivLossGrad(_Operation):
     """Gradient of `KLDivLoss`: ``-target * doutput``, divided by what the loss is divided by."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, doutput, x, target) -> Any: ...
 
 class L2Loss(_Operation):
@@ -2522,15 +1677,11 @@ class L2NormalizeGrad(_Operation):
 class LARSUpdate(_Operation):
     """The gradient scaled to the weight; the norms are sums of squares."""
     def __init__(self, epsilon=1e-05, hyperpara=0.001, use_clip=False) -> None: ...
-    def __call__(
-        self, weight, gradient, norm_weight, norm_gradient, weight_decay, learning_rate
-    ) -> Tensor: ...
+    def __call__(self, weight, gradient, norm_weight, norm_gradient, weight_decay, learning_rate) -> Tensor: ...
 
 class LRN(_Operation):
     """Local response normalization across channels, see `ops.lrn`."""
-    def __init__(
-        self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"
-    ) -> None: ...
+    def __init__(self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region='ACROSS_CHANNELS') -> None: ...
     def __call__(self, x) -> Tensor: ...
 
 class LRNGrad(_Operation):
@@ -2540,9 +1691,7 @@ class LRNGrad(_Operation):
 
 class LSTM(_Operation):
     """Long short-term memory over sequences, the weights of all layers in one tensor."""
-    def __init__(
-        self, input_size, hidden_size, num_layers, has_bias, bidirectional, dropout, proj_size=0
-    ) -> None: ...
+    def __init__(self, input_size, hidden_size, num_layers, has_bias, bidirectional, dropout, proj_size=0) -> None: ...
     def __call__(self, input, h, c, w) -> Any: ...
 
 class LayerNorm(_Operation):
@@ -2767,12 +1916,12 @@ class MatrixDiagPart(_Operation):
 
 class MatrixDiagPartV3(_Operation):
     """Diagonals of matrices."""
-    def __init__(self, align="RIGHT_LEFT") -> None: ...
+    def __init__(self, align='RIGHT_LEFT') -> None: ...
     def __call__(self, x, k, padding_value) -> Tensor: ...
 
 class MatrixDiagV3(_Operation):
     """Matrices with these diagonals."""
-    def __init__(self, align="RIGHT_LEFT") -> None: ...
+    def __init__(self, align='RIGHT_LEFT') -> None: ...
     def __call__(self, x, k, num_rows, num_cols, padding_value) -> Tensor: ...
 
 class MatrixExp(_Operation):
@@ -2802,7 +1951,7 @@ class MatrixSetDiag(_Operation):
 
 class MatrixSetDiagV3(_Operation):
     """Matrices with their diagonals replaced."""
-    def __init__(self, align="RIGHT_LEFT") -> None: ...
+    def __init__(self, align='RIGHT_LEFT') -> None: ...
     def __call__(self, x, diagonal, k) -> Tensor: ...
 
 class MatrixSolve(_Operation):
@@ -2822,87 +1971,72 @@ class MatrixTriangularSolve(_Operation):
 
 class MaxPool(_Operation):
     """Largest element of each window of images. Shapes: [N, C, H, W] -> [N, C, *positions]."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='valid', data_format='NCHW') -> None: ...
     def __call__(self, x) -> Any: ...
 
 class MaxPool3D(_Operation):
     """Largest element of each window of volumes. Shapes: [N, C, D, H, W] -> [N, C, *positions]."""
-    def __init__(
-        self, kernel_size=1, strides=1, pad_mode="VALID", pad_list=0, ceil_mode=None, data_format="NCDHW"
-    ) -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', pad_list=0, ceil_mode=None, data_format='NCDHW') -> None: ...
     def __call__(self, x) -> Any: ...
 
 class MaxPool3DGrad(_Operation):
     """Gradient of `MaxPool3D`."""
-    def __init__(
-        self,
-        kernel_size=(1, 1, 1, 1, 1),
-        strides=(1, 1, 1, 1, 1),
-        pad_mode="VALID",
-        pad_list=0,
-        data_format="NCDHW",
-    ) -> None: ...
+    def __init__(self, kernel_size=(1, 1, 1, 1, 1), strides=(1, 1, 1, 1, 1), pad_mode='VALID', pad_list=0, data_format='NCDHW') -> None: ...
     def __call__(self, x_origin, out_origin, grad) -> Any: ...
 
 class MaxPool3DGradGrad(_Operation):
     """Gradient of the gradient of `MaxPool3D`."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', data_format='NCHW') -> None: ...
     def __call__(self, orig_input, orig_output, grad) -> Any: ...
 
 class MaxPool3DWithArgmax(_Operation):
     """Largest element of each window of volumes and its index into the volume."""
-    def __init__(
-        self, ksize, strides, pads, dilation=(1, 1, 1), ceil_mode=False, data_format="NCDHW", argmax_type=...
-    ) -> None: ...
+    def __init__(self, ksize, strides, pads, dilation=(1, 1, 1), ceil_mode=False, data_format='NCDHW', argmax_type=...) -> None: ...
     def __call__(self, x) -> Any: ...
 
 class MaxPoolGrad(_Operation):
     """Gradient of `MaxPool`."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', data_format='NCHW') -> None: ...
     def __call__(self, x, out, dout) -> Any: ...
 
 class MaxPoolGradGrad(_Operation):
     """Gradient of the gradient of `MaxPool`."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', data_format='NCHW') -> None: ...
     def __call__(self, orig_input, orig_output, grad) -> Any: ...
 
 class MaxPoolGradGradWithArgmax(_Operation):
     """Gradient of `MaxPoolGradWithArgmax`: what lies where the largest values were, counted in an image."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID') -> None: ...
     def __call__(self, x, grad, argmax) -> Tensor: ...
 
 class MaxPoolGradWithArgmax(_Operation):
     """Gradient of `MaxPoolWithArgmax`."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="VALID", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='VALID', data_format='NCHW') -> None: ...
     def __call__(self, x, grad, argmax) -> Tensor: ...
 
 class MaxPoolGradWithArgmaxV2(_Operation):
     """Gradient of `MaxPoolWithArgmaxV2`."""
-    def __init__(
-        self, kernel_size, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=...
-    ) -> None: ...
+    def __init__(self, kernel_size, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=...) -> None: ...
     def __call__(self, x, grad, argmax) -> Tensor: ...
 
 class MaxPoolWithArgmax(_Operation):
     """Largest element of each window of images and its int32 index into all channels of its example."""
-    def __init__(self, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW") -> None: ...
+    def __init__(self, kernel_size=1, strides=1, pad_mode='valid', data_format='NCHW') -> None: ...
     def __call__(self, x) -> Any: ...
 
 class MaxPoolWithArgmaxV2(_Operation):
     """Largest element of each window of images and its index into the image."""
-    def __init__(
-        self, kernel_size, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=...
-    ) -> None: ...
+    def __init__(self, kernel_size, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=...) -> None: ...
     def __call__(self, x) -> Any: ...
 
 class MaxUnpool2D(_Operation):
     """Elements put back to their places in images, zero elsewhere; `strides` 0 stands for `ksize`."""
-    def __init__(self, ksize, strides=0, pads=0, output_shape=(), data_format="NCHW") -> None: ...
+    def __init__(self, ksize, strides=0, pads=0, output_shape=(), data_format='NCHW') -> None: ...
     def __call__(self, x, argmax) -> Tensor: ...
 
 class MaxUnpool3D(_Operation):
     """Elements put back to their places in volumes, zero elsewhere; `strides` 0 stands for `ksize`."""
-    def __init__(self, ksize, strides=0, pads=0, output_shape=(), data_format="NCDHW") -> None: ...
+    def __init__(self, ksize, strides=0, pads=0, output_shape=(), data_format='NCDHW') -> None: ...
     def __call__(self, x, argmax) -> Tensor: ...
 
 class Maximum(_Operation):
@@ -2932,7 +2066,7 @@ class MedianGrad(_Operation):
 
 class Meshgrid(_Operation):
     """Grids of coordinates from vectors."""
-    def __init__(self, indexing="xy") -> None: ...
+    def __init__(self, indexing='xy') -> None: ...
     def __call__(self, inputs) -> tuple[Tensor, ...]: ...
 
 class Minimum(_Operation):
@@ -2952,7 +2086,7 @@ class MinimumGradGrad(_Operation):
 
 class MirrorPad(_Operation):
     """Each axis continued by its mirror image, with or (REFLECT) without repeating the edge."""
-    def __init__(self, mode="REFLECT") -> None: ...
+    def __init__(self, mode='REFLECT') -> None: ...
     def __call__(self, input_x, paddings) -> Any: ...
 
 class Mish(_Operation):
@@ -2968,7 +2102,7 @@ class Mod(_Operation):
 class MoveTo(_Operation):
     """A copy of `input` in the memory of a device, "CPU" or that of a backend."""
     def __init__(self) -> None: ...
-    def __call__(self, input, to="CPU", blocking=True) -> Tensor: ...
+    def __call__(self, input, to='CPU', blocking=True) -> Tensor: ...
 
 class Mul(_Operation):
     """Elementwise ``input * other``; "and" for bool."""
@@ -2982,12 +2116,12 @@ class MulNoNan(_Operation):
 
 class MultiMarginLoss(_Operation):
     """Hinge over all wrong classes, see `ops.multi_margin_loss`."""
-    def __init__(self, p=1, margin=1.0, reduction="mean") -> None: ...
+    def __init__(self, p=1, margin=1.0, reduction='mean') -> None: ...
     def __call__(self, x, target, weight=None) -> Tensor: ...
 
 class MultilabelMarginLoss(_Operation):
     """Hinge between each true class and each other one; also which classes are true."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, x, target) -> tuple[Tensor, Tensor]: ...
 
 class Multinomial(_Operation):
@@ -3007,12 +2141,12 @@ class Mvlgamma(_Operation):
 
 class NLLLoss(_Operation):
     """Negative log likelihood and the weight of all samples that count."""
-    def __init__(self, reduction="mean", ignore_index=-100) -> None: ...
+    def __init__(self, reduction='mean', ignore_index=-100) -> None: ...
     def __call__(self, logits, labels, weight) -> tuple[Tensor, Tensor]: ...
 
 class NLLLossGrad(_Operation):
     """Gradient of `NLLLoss`."""
-    def __init__(self, reduction="mean", ignore_index=-100) -> None: ...
+    def __init__(self, reduction='mean', ignore_index=-100) -> None: ...
     def __call__(self, logits, loss_grad, labels, weight, total_weight) -> Any: ...
 
 class NMSWithMask(_Operation):
@@ -3044,15 +2178,11 @@ class Neg(_Operation):
 
 class NeighborExchange(__Distributed):
     """An exchange with neighbours that is not there; calling it says so."""
-    def __init__(
-        self, send_rank_ids, recv_rank_ids, recv_shapes, send_shapes, recv_type, group="hccl_world_group"
-    ) -> None: ...
+    def __init__(self, send_rank_ids, recv_rank_ids, recv_shapes, send_shapes, recv_type, group='hccl_world_group') -> None: ...
 
 class NeighborExchangeV2(__Distributed):
     """An exchange with neighbours that is not there; calling it says so."""
-    def __init__(
-        self, send_rank_ids, send_lens, recv_rank_ids, recv_lens, data_format, group="hccl_world_group"
-    ) -> None: ...
+    def __init__(self, send_rank_ids, send_lens, recv_rank_ids, recv_lens, data_format, group='hccl_world_group') -> None: ...
 
 class NextAfter(_Operation):
     """Neighbouring floating number of `input` in the direction of `other`."""
@@ -3161,12 +2291,12 @@ class PadAndShift(_Operation):
 
 class PadV3(_Operation):
     """Padding of the last axes: before and after of the last one first."""
-    def __init__(self, mode="constant", paddings_contiguous=True) -> None: ...
+    def __init__(self, mode='constant', paddings_contiguous=True) -> None: ...
     def __call__(self, x, paddings, constant_value=None) -> Tensor: ...
 
 class PadV3Grad(_Operation):
     """Gradient of `PadV3`."""
-    def __init__(self, mode="reflect", paddings_contiguous=True) -> None: ...
+    def __init__(self, mode='reflect', paddings_contiguous=True) -> None: ...
     def __call__(self, x, paddings) -> Any: ...
 
 class Padding(_Operation):
@@ -3176,19 +2306,11 @@ class Padding(_Operation):
 
 class PagedAttention(__AscendOnly):
     """An operator that runs on Ascend only."""
-    def __init__(
-        self,
-        head_num,
-        scale_value,
-        kv_head_num,
-        kv_cache_quant_mode="DEFAULT",
-        mask_mode="MASK_DEFAULT",
-        mla_v_dim=0,
-    ) -> None: ...
+    def __init__(self, head_num, scale_value, kv_head_num, kv_cache_quant_mode='DEFAULT', mask_mode='MASK_DEFAULT', mla_v_dim=0) -> None: ...
 
 class PagedAttentionMask(__AscendOnly):
     """An operator that runs on Ascend only."""
-    def __init__(self, head_num, scale_value, kv_head_num, kv_cache_quant_mode="DEFAULT") -> None: ...
+    def __init__(self, head_num, scale_value, kv_head_num, kv_cache_quant_mode='DEFAULT') -> None: ...
 
 class ParallelConcat(_Operation):
     """Tensors of first size 1 one after the other."""
@@ -3351,9 +2473,7 @@ class RealDiv(_Operation):
 
 class Receive(_Operation):
     """A tensor from another process; `input_x` takes no part but in the order of a gradient."""
-    def __init__(
-        self, sr_tag, src_rank, shape, dtype, group="hccl_world_group", group_back="hccl_world_group"
-    ) -> None: ...
+    def __init__(self, sr_tag, src_rank, shape, dtype, group='hccl_world_group', group_back='hccl_world_group') -> None: ...
     def __call__(self, input_x=None) -> Tensor: ...
 
 class Reciprocal(_Operation):
@@ -3368,7 +2488,7 @@ class ReciprocalGrad(_Operation):
 
 class Reduce(_Operation):
     """Values of all processes combined, to one."""
-    def __init__(self, dest_rank, op="sum", group="hccl_world_group") -> None: ...
+    def __init__(self, dest_rank, op='sum', group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Any: ...
 
 class ReduceAll(_Operation):
@@ -3403,12 +2523,12 @@ class ReduceProd(_Operation):
 
 class ReduceScatter(_Operation):
     """Values of all processes combined, to each its part of the first axis."""
-    def __init__(self, op="sum", group="hccl_world_group") -> None: ...
+    def __init__(self, op='sum', group='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Any: ...
 
 class ReduceScatterV(_Operation):
     """Values of all processes combined, to each its part of the first axis; parts differ in length."""
-    def __init__(self, op="sum", group="hccl_world_group") -> None: ...
+    def __init__(self, op='sum', group='hccl_world_group') -> None: ...
     def __call__(self, input_x, input_split_sizes) -> Any: ...
 
 class ReduceStd(_Operation):
@@ -3471,7 +2591,7 @@ class ResizeBilinearV2(_Operation):
 
 class ResizeLinear1D(_Operation):
     """Resizing by linear interpolation. Shapes: [N, C, L] -> [N, C, *size]."""
-    def __init__(self, coordinate_transformation_mode="align_corners") -> None: ...
+    def __init__(self, coordinate_transformation_mode='align_corners') -> None: ...
     def __call__(self, x, size) -> Tensor: ...
 
 class ResizeNearestNeighbor(_Operation):
@@ -3561,15 +2681,7 @@ class SameTypeShape(_Operation):
 
 class SampleDistortedBoundingBoxV2(_Operation):
     """A random crop that covers enough of one of the boxes: begin, size and the crop as a box."""
-    def __init__(
-        self,
-        seed=0,
-        seed2=0,
-        aspect_ratio_range=(0.75, 1.33),
-        area_range=(0.05, 1.0),
-        max_attempts=100,
-        use_image_if_no_bounding_boxes=False,
-    ) -> None: ...
+    def __init__(self, seed=0, seed2=0, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), max_attempts=100, use_image_if_no_bounding_boxes=False) -> None: ...
     def __call__(self, image_size, bounding_boxes, min_object_covered) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class ScalarCast(_Operation):
@@ -3594,7 +2706,7 @@ class ScalarToTensor(_Operation):
 
 class ScaleAndTranslate(_Operation):
     """Images magnified and moved. Shapes: [N, H, W, C], three tensors [2] -> float32 [N, *size, C]."""
-    def __init__(self, kernel_type="lanczos3", antialias=True) -> None: ...
+    def __init__(self, kernel_type='lanczos3', antialias=True) -> None: ...
     def __call__(self, images, size, scale, translation) -> Tensor: ...
 
 class ScatterAdd(_Operation):
@@ -3729,9 +2841,7 @@ class Select(_Operation):
 
 class Send(_Operation):
     """A tensor to another process; the tensor itself."""
-    def __init__(
-        self, sr_tag, dest_rank, group="hccl_world_group", group_back="hccl_world_group"
-    ) -> None: ...
+    def __init__(self, sr_tag, dest_rank, group='hccl_world_group', group_back='hccl_world_group') -> None: ...
     def __call__(self, input_x) -> Tensor: ...
 
 class SequenceAdd(_Operation):
@@ -3871,17 +2981,17 @@ class SliceGrad(_Operation):
 
 class SmoothL1Loss(_Operation):
     """Squared error near zero, absolute error beyond `beta`."""
-    def __init__(self, beta=1.0, reduction="none") -> None: ...
+    def __init__(self, beta=1.0, reduction='none') -> None: ...
     def __call__(self, prediction, target) -> Tensor: ...
 
 class SmoothL1LossGrad(_Operation):
     """Gradient of `SmoothL1Loss`."""
-    def __init__(self, beta=1.0, reduction="none") -> None: ...
+    def __init__(self, beta=1.0, reduction='none') -> None: ...
     def __call__(self, prediction, target, dout) -> Any: ...
 
 class SoftMarginLoss(_Operation):
     """``log(1 + exp(-target * input))``."""
-    def __init__(self, reduction="mean") -> None: ...
+    def __init__(self, reduction='mean') -> None: ...
     def __call__(self, input, target) -> Tensor: ...
 
 class SoftShrink(_Operation):
@@ -3997,9 +3107,7 @@ class SparseApplyRMSProp(_Operation):
 class SparseConcat(_Operation):
     """Sparse tensors one after the other along an axis."""
     def __init__(self, concat_dim=0) -> None: ...
-    def __call__(
-        self, sp_input_indices, sp_input_values, sp_input_shapes
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def __call__(self, sp_input_indices, sp_input_values, sp_input_shapes) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class SparseCountSparseOutput(_Operation):
     """How often each row of a sparse tensor holds each value, by weights: a sparse tensor too."""
@@ -4024,9 +3132,7 @@ class SparseDenseCwiseMul(_Operation):
 class SparseFillEmptyRows(_Operation):
     """Rows without a value get one: coordinates, values, which rows were empty, where each value went."""
     def __init__(self) -> None: ...
-    def __call__(
-        self, indices, values, dense_shape, default_value
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
+    def __call__(self, indices, values, dense_shape, default_value) -> tuple[Tensor, Tensor, Tensor, Tensor]: ...
 
 class SparseGatherV2(_Operation):
     """Slices of `input_params` along `axis` at the indices."""
@@ -4036,43 +3142,17 @@ class SparseGatherV2(_Operation):
 class SparseMatrixAdd(_Operation):
     """``alpha * x1 + beta * x2`` of compressed matrices; what either holds is held."""
     def __init__(self) -> None: ...
-    def __call__(
-        self,
-        x1_dense_shape,
-        x1_batch_pointers,
-        x1_row_pointers,
-        x1_col_indices,
-        x1_values,
-        x2_dense_shape,
-        x2_batch_pointers,
-        x2_row_pointers,
-        x2_col_indices,
-        x2_values,
-        alpha,
-        beta,
-    ) -> Any: ...
+    def __call__(self, x1_dense_shape, x1_batch_pointers, x1_row_pointers, x1_col_indices, x1_values, x2_dense_shape, x2_batch_pointers, x2_row_pointers, x2_col_indices, x2_values, alpha, beta) -> Any: ...
 
 class SparseMatrixMatMul(_Operation):
     """Products of compressed matrices and dense ones."""
-    def __init__(
-        self,
-        transpose_x1=False,
-        transpose_x2=False,
-        adjoint_x1=False,
-        adjoint_x2=False,
-        transpose_output=False,
-        conjugate_output=False,
-    ) -> None: ...
-    def __call__(
-        self, x1_dense_shape, x1_batch_pointers, x1_row_pointers, x1_col_indices, x1_values, x2_dense
-    ) -> Tensor: ...
+    def __init__(self, transpose_x1=False, transpose_x2=False, adjoint_x1=False, adjoint_x2=False, transpose_output=False, conjugate_output=False) -> None: ...
+    def __call__(self, x1_dense_shape, x1_batch_pointers, x1_row_pointers, x1_col_indices, x1_values, x2_dense) -> Tensor: ...
 
 class SparseMatrixNNZ(_Operation):
     """How many values each matrix of the batch holds."""
     def __init__(self) -> None: ...
-    def __call__(
-        self, x_dense_shape, x_batch_pointers, x_row_pointers, x_col_indices, x_values
-    ) -> Tensor: ...
+    def __call__(self, x_dense_shape, x_batch_pointers, x_row_pointers, x_col_indices, x_values) -> Tensor: ...
 
 class SparseMatrixSoftmax(_Operation):
     """Softmax over the values that each row holds."""
@@ -4246,16 +3326,12 @@ class StopGradient(_Operation):
 
 class StridedSlice(_Operation):
     """The part from `begin` to `end` in steps; bits of the masks change single entries."""
-    def __init__(
-        self, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
-    ) -> None: ...
+    def __init__(self, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> None: ...
     def __call__(self, input_x, begin, end, strides) -> Any: ...
 
 class StridedSliceGrad(_Operation):
     """Gradient of `StridedSlice`: `dy` in its place, zeros elsewhere."""
-    def __init__(
-        self, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
-    ) -> None: ...
+    def __init__(self, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0) -> None: ...
     def __call__(self, dy, shapex, begin, end, strides) -> Any: ...
 
 class Sub(_Operation):
@@ -4300,7 +3376,7 @@ class TensorCopySlices(_Operation):
 
 class TensorDump(_Operation):
     """Write a tensor to ``{file}_{dtype}_{number}.npy``."""
-    def __init__(self, input_output="out") -> None: ...
+    def __init__(self, input_output='out') -> None: ...
     def __call__(self, file, input_x) -> None: ...
 
 class TensorScatterAdd(_Operation):
@@ -4315,7 +3391,7 @@ class TensorScatterDiv(_Operation):
 
 class TensorScatterElements(_Operation):
     """`data` with single elements along `axis` replaced or added to."""
-    def __init__(self, axis=0, reduction="none") -> None: ...
+    def __init__(self, axis=0, reduction='none') -> None: ...
     def __call__(self, data, indices, updates) -> Tensor: ...
 
 class TensorScatterMax(_Operation):
@@ -4410,7 +3486,7 @@ class TrilIndices(_Operation):
 
 class TripletMarginLoss(_Operation):
     """How much farther the negative sample is than the positive, up to `margin`."""
-    def __init__(self, p=2, swap=False, eps=1e-06, reduction="mean") -> None: ...
+    def __init__(self, p=2, swap=False, eps=1e-06, reduction='mean') -> None: ...
     def __call__(self, x, positive, negative, margin) -> Tensor: ...
 
 class Triu(_Operation):
@@ -4465,9 +3541,7 @@ class Uniform(_Operation):
 
 class UniformCandidateSampler(_Operation):
     """Classes drawn uniformly, see `ops.uniform_candidate_sampler`."""
-    def __init__(
-        self, num_true, num_sampled, unique, range_max, seed=0, remove_accidental_hits=False
-    ) -> None: ...
+    def __init__(self, num_true, num_sampled, unique, range_max, seed=0, remove_accidental_hits=False) -> None: ...
     def __call__(self, true_classes) -> tuple[Tensor, Tensor, Tensor]: ...
 
 class UniformInt(_Operation):
@@ -4589,5 +3663,4 @@ class Zeta(_Operation):
     """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at poles, NaN below 1."""
     def __init__(self) -> None: ...
     def __call__(self, input: TensorLike, other: TensorLike) -> Tensor: ...
-
 vm_impl_registry: Any

@@ -3,7 +3,5 @@ from mycelia.ops.primitives.checks import anything as anything
 from mycelia.ops.primitives.define import Operation as Operation, register as register
 
 __all__ = [
-    "Operation",
-    "anything",
-    "register",
+    "Operation", "anything", "register",
 ]

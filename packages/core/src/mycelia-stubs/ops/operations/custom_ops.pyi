@@ -6,14 +6,9 @@ from mycelia.ops.primitives.custom_ops import Custom as Custom, CustomOpBuilder 
 from mycelia.ops.primitives.define import register as register
 
 __all__ = [
-    "Custom",
-    "CustomOpBuilder",
-    "Primitive",
-    "Tensor",
-    "call_python",
-    "custom_vjp",
-    "register",
+    "Custom", "CustomOpBuilder", "Primitive", "Tensor", "call_python", "custom_vjp", "register",
 ]
+
 
 def call_python(function, inputs, results) -> tuple[Tensor, ...]:
     """Tensors with the results of ``function(*arrays)``: for each a pair of dtype and shape is declared."""

@@ -5,13 +5,5 @@ from mycelia.ops.primitives.checks import boolean as boolean, real as real, with
 from mycelia.ops.primitives.define import primitive as primitive
 
 __all__ = [
-    "GRUV2",
-    "GRUV2Grad",
-    "LSTM",
-    "boolean",
-    "natural",
-    "positive",
-    "primitive",
-    "real",
-    "within",
+    "GRUV2", "GRUV2Grad", "LSTM", "boolean", "natural", "positive", "primitive", "real", "within",
 ]

@@ -7,12 +7,6 @@ from mycelia.ops.primitives.checks import Misfit as Misfit, real as real
 from mycelia.ops.primitives.define import primitive as primitive
 
 __all__ = [
-    "Misfit",
-    "PSROIPooling",
-    "PSROIPoolingGrad",
-    "call_python",
-    "custom_vjp",
-    "positive",
-    "primitive",
+    "Misfit", "PSROIPooling", "PSROIPoolingGrad", "call_python", "custom_vjp", "positive", "primitive",
     "real",
 ]

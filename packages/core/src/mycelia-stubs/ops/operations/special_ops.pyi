@@ -4,9 +4,5 @@ from mycelia.ops.operations.array_ops import positive as positive
 from mycelia.ops.primitives.define import primitive as primitive
 
 __all__ = [
-    "Betainc",
-    "Mvlgamma",
-    "Polygamma",
-    "positive",
-    "primitive",
+    "Betainc", "Mvlgamma", "Polygamma", "positive", "primitive",
 ]

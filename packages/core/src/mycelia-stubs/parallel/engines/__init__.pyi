@@ -5,11 +5,9 @@ from mycelia.engine.communication.messages import MessageCommunicator as Message
 from typing import Any as Any
 
 __all__ = [
-    "Communicator",
-    "LaunchConfig",
-    "MessageCommunicator",
-    "connect",
+    "Communicator", "LaunchConfig", "MessageCommunicator", "connect",
 ]
+
 
 def connect(config) -> Any:
     """The world of a process that was started as `config` says; None for an engine that is not of core."""

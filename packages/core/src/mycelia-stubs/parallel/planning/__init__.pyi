@@ -1,27 +1,13 @@
 # Written by tools/gen_stubs.py.
 from mycelia.parallel.planning.network import (
-    Level as Level,
-    Network as Network,
-    read_network as read_network,
-    text_of as text_of,
+    Level as Level, Network as Network, read_network as read_network, text_of as text_of,
 )
 from mycelia.parallel.planning.prices import (
-    Operator as Operator,
-    Plan as Plan,
-    Step as Step,
-    price as price,
+    Operator as Operator, Plan as Plan, Step as Step, price as price,
 )
 
 __all__ = [
-    "NETWORKS",
-    "STRATEGIES",
-    "Level",
-    "Network",
-    "Operator",
-    "Plan",
-    "Step",
-    "price",
-    "read_network",
+    "NETWORKS", "STRATEGIES", "Level", "Network", "Operator", "Plan", "Step", "price", "read_network",
     "text_of",
 ]
 

@@ -6,18 +6,8 @@ from mycelia.train.checks.summaries import Summaries as Summaries, read_summarie
 from mycelia.train.checks.watching import collecting as collecting
 
 __all__ = [
-    "CHECKS",
-    "FOUND",
-    "NEEDS_YOU",
-    "NOT_FOUND",
-    "RECORDED",
-    "Facts",
-    "Result",
-    "Summaries",
-    "collecting",
-    "examine",
-    "examine_recorded",
-    "read_summaries",
+    "CHECKS", "FOUND", "NEEDS_YOU", "NOT_FOUND", "RECORDED", "Facts", "Result", "Summaries", "collecting",
+    "examine", "examine_recorded", "read_summaries",
 ]
 
 CHECKS: dict

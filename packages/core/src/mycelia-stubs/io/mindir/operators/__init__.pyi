@@ -3,9 +3,7 @@ from mycelia.io.mindir.operators.table import Operator as Operator, has_effect a
 from typing import Any as Any
 
 __all__ = [
-    "Operator",
-    "find",
-    "has_effect",
+    "Operator", "find", "has_effect",
 ]
 
 find: Any
