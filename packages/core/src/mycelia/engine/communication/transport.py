@@ -125,7 +125,7 @@ class Transport(ABC):
 
     def await_traffic(self, timeout_s: float) -> None:
         """Comes back when messages can be moved, or time is over; needs no lock."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} cannot wait for messages outside of its lock")
 
     def begun(self) -> None:
         """A reduction was started: those that are on their way go on, here or in a thread."""
