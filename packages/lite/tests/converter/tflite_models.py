@@ -137,6 +137,14 @@ def core_answers(tmp_path, source, *arrays):
     return [t.asnumpy() for t in evaluate(found.graph, [ms.Tensor(a) for a in arrays])]
 
 
+def check_core(case, names, fixture, tmp_path):
+    """Core's answers to the files that `case` makes of names are those recorded in a fixture."""
+    for name in names:
+        source, inputs = case(name)
+        (y,) = core_answers(tmp_path, source, *inputs)
+        np.testing.assert_array_equal(y, np.load(fixture)[name], err_msg=name)
+
+
 def run(path, *arrays):
     model = mslite.Model()
     model.build_from_file(path)
