@@ -12,7 +12,7 @@ from mycelia.engine.ops.nn_ops import conv as _conv
 from mycelia.engine.ops.nn_ops import conv_functions as _conv_functions
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.nn.parameters import Convolution
-from mycelia.nn.parts import operator
+from mycelia.nn.parts import has_strategy, operator
 
 
 class _Conv(Convolution):
@@ -132,6 +132,12 @@ class Conv2d(_Conv):
         dilation=lambda cell: cell.dilation,
         group=lambda cell: cell.group,
     )
+
+    def construct(self, x):
+        if not has_strategy(self, "conv2d", "bias_add"):
+            return super().construct(x)
+        found = self.conv2d(x, self.weight)
+        return found if self.bias is None else self.bias_add(found, self.bias)
 
 
 class Conv3d(_Conv):

@@ -44,6 +44,14 @@ class _BatchNorm(_ChannelNorm):
 
     _ranks = (2, 3, 4, 5)
 
+    bn_train = operator(
+        "BatchNorm", is_training=True, epsilon=lambda cell: cell.eps,
+        momentum=lambda cell: 1.0 - cell.momentum, data_format=lambda cell: cell.data_format,
+    )  # fmt: skip
+    bn_infer = operator(
+        "BatchNorm", epsilon=lambda cell: cell.eps, data_format=lambda cell: cell.data_format
+    )
+
     def __init__(
         self,
         num_features,
@@ -85,6 +93,9 @@ class _BatchNorm(_ChannelNorm):
                 f"x must have rank {' or '.join(map(str, self._ranks))}, but its shape is {list(x.shape)}",
             )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        if has_strategy(self, "bn_train" if batch else "bn_infer"):
+            by_operator = self.bn_train if batch else self.bn_infer
+            return by_operator(x, self.gamma, self.beta, self.moving_mean, self.moving_variance)[0]
         if batch:
             return _batch_norm_train(self.moving_mean, self.moving_variance, x, self.gamma, self.beta,
                 epsilon=self.eps,

@@ -26,17 +26,18 @@ class PartRule:
 
     `sizes`: of labels that are not alone on an axis; `how`: what reduces labels that results lack; `attrs`:
     what attributes the op has on parts, given a `Division`; `emit`: what stands for the op there,
-    ``(rewriter, division, operands) -> results``; `only_whole`: labels that are never divided.
+    ``(rewriter, division, operands) -> results``; `is_reduced`: what `emit` gives is reduced over labels that
+    results lack.
     """
 
     def __init__(
         self, inputs: Sequence[Axes | None], outputs: Sequence[Axes], *, sizes: dict[Label,
         int] | None = None,
         how: str = "sum", attrs: Callable[[Any], dict[str, Any]] | None = None,
-        emit: Callable[[Any, Any, list], Sequence] | None = None,
+        emit: Callable[[Any, Any, list], Sequence] | None = None, is_reduced: bool = False,
     ) -> None:  # fmt: skip
         self.inputs, self.outputs, self.sizes = list(inputs), list(outputs), dict(sizes or {})
-        self.how, self.attrs, self.emit = how, attrs, emit
+        self.how, self.attrs, self.emit, self.is_reduced = how, attrs, emit, is_reduced
 
 
 def numbered(rank: int, skip: Iterable[int] = ()) -> Axes:

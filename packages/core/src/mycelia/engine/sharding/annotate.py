@@ -72,13 +72,18 @@ def of_operator(
         layouts = [strategies.of_layout(name, layout, size) for layout in given]
     else:
         layouts, found = strategies.of_operator(name, attrs, given, shapes, size)
-    laid = iter([with_layout(t, written, name) for t, written in zip(tensors, layouts)])
+    given = [with_layout(t, written, name) for t, written in zip(tensors, layouts)]
+    before = [t.traced for t in given]
+    laid = iter(given)
     args = tuple(
         type(a)(next(laid) if isinstance(t, Tensor) else t for t in a) if type(a) in (tuple, list)
         else next(laid) if isinstance(a, Tensor) else a
         for a in args
     )  # fmt: skip
     made = call(*args, **kwargs)
+    for tensor, one, value in zip(tensors, given, before):
+        if one.traced is not value:  # the operator has overwritten it
+            find("assign")(tensor, one)
     if result is None:
         return made
     many = isinstance(made, tuple)

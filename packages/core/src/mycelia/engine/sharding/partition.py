@@ -20,7 +20,7 @@ from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import all_nodes
 from mycelia.engine.ops.communication.layouts import axes_of
-from mycelia.engine.sharding import array_rules, math_rules, nn_rules  # noqa: F401  (they enter their rules)
+from mycelia.engine.sharding import array_rules, image_rules, math_rules, nn_rules  # noqa: F401  (they enter their rules)
 from mycelia.engine.sharding.mesh import Atoms, Mesh, Placed, whole
 from mycelia.engine.sharding.rewriter import Rewriter
 from mycelia.engine.sharding.rules import Axes, Division, Label, Rule, rule_of
@@ -47,12 +47,13 @@ class Partition:
         updates: Sequence[tuple[Value, Value]],
     ) -> None:
         self.whole, self.given, self.updates = graph, given, list(updates)
-        self._require_outermost()
-        written = [(n.attrs["matrix"], ()) for n in graph.nodes if _is_layout(n)]
+        self._require_no_loop()
+        nodes = [node for _, node in all_nodes(graph)]
+        written = [(n.attrs["matrix"], ()) for n in nodes if _is_layout(n)]
         self.mesh = Mesh(size, rank, [matrix for matrix, _ in (*written, *given.values())])
         self.fixed = {value: self.mesh.placed(*layout) for value, layout in given.items()}
         self._fix_parameters()
-        self.hints = {n.inputs[0]: self._written(n) for n in graph.nodes if _is_layout(n)}
+        self.hints = {n.inputs[0]: self._written(n) for n in nodes if _is_layout(n)}
         self.placed: dict[Value, Placed] = {}
         self.divisions: dict[Node, Division | None] = {}
         while True:
@@ -66,15 +67,17 @@ class Partition:
         attrs = node.attrs
         return self.mesh.placed(attrs["matrix"], axes_of(attrs["counts"], attrs["axes"]))
 
-    def _require_outermost(self) -> None:
-        for inner, node in all_nodes(self.whole):
-            if inner is not self.whole and _is_layout(node):
-                raise errors.error(
-                    errors.NotSupportedError, node.attrs["owner"],
-                    f"the layout {node.attrs['said']} is written in a branch or a loop of the graph, which "
-                    f"is not divided",
-                    hint="conditions and counts that are Python values leave no branch or loop in the graph",
-                )  # fmt: skip
+    def _require_no_loop(self) -> None:
+        for _, node in all_nodes(self.whole):
+            if node.regions and not _is_branch(node):
+                for inner in (n for region in node.regions for _, n in all_nodes(region)):
+                    if _is_layout(inner):
+                        raise errors.error(
+                            errors.NotSupportedError, inner.attrs["owner"],
+                            f"the layout {inner.attrs['said']} is written in a loop of the graph, which is "
+                            "not divided",
+                            hint="counts that are Python values leave no loop in the graph",
+                        )  # fmt: skip
 
     def _fix_parameters(self) -> None:
         """Parameters lie as the first layout at their use says, or at the use of what only rearranges
@@ -89,13 +92,34 @@ class Partition:
         self.placed.clear()
         for value in self.whole.parameters:
             self.placed[value] = self.fixed.get(value) or whole(value.type.rank)
-        for node in self.whole.nodes:
+        self._place(self.whole)
+
+    def _place(self, graph: Graph) -> None:
+        """Where the results of all nodes lie, whose operands are known."""
+        for node in graph.nodes:
+            if _is_branch(node):
+                self._place_branch(node)
+                continue
             division = self.divisions[node] = None if _is_layout(node) else self._divided(node)
             for index, value in enumerate(node.outputs):
                 if _is_layout(node):
                     self.placed[value] = self._written(node)
                 else:
                     self.placed[value] = division.result(index) if division else whole(value.type.rank)
+
+    def _place_branch(self, node: Node) -> None:
+        """Both sides get their operands as they lie; results lie as what they take the place of, or as those
+        of a side that divides them.
+        """
+        for region in node.regions:
+            for value, given in zip(region.parameters, node.inputs):
+                self.placed[value] = self._kept(given)
+            self._place(region)
+        targets = {result: self.fixed.get(parameter) for result, parameter in self.updates}
+        for index, value in enumerate(node.outputs):
+            sides = [self._kept(region.outputs[index]) for region in node.regions]
+            sides = [placed for placed in sides if not placed.is_whole] or sides
+            self.placed[value] = targets.get(value) or sides[0]
 
     def _follow_updates(self) -> bool:
         """Lets what is overwritten by divided values, and is not divided yet, lie as they do; whether any
@@ -250,10 +274,15 @@ class Partition:
         """The graph of this rank, whose first results lie as `results` say, the others as what they take the
         place of.
         """
-        made = Graph(self.whole.name)
+        places = [*results, *(self.placed[parameter] for _, parameter in self.updates)]
+        return self._written_out(self.whole, places)
+
+    def _written_out(self, graph: Graph, places: Sequence[Placed]) -> Graph:
+        """What stands for a graph on this rank; its results lie as `places` say."""
+        made = Graph(graph.name)
         rewriter = Rewriter(made, self.mesh)
         values: dict[Value, Value] = {}
-        for value in self.whole.parameters:
+        for value in graph.parameters:
             shape = self.mesh.shape(value.type.shape, self.placed[value])
             values[value] = made.add_parameter(TensorType(value.type.dtype, shape), value.name)
             values[value].is_number = value.is_number
@@ -261,20 +290,21 @@ class Partition:
         def operand(value: Value, then: Placed) -> Value:
             return rewriter.moved(values.get(value, value), self.at(value), then)
 
-        for node in self.whole.nodes:
+        for node in graph.nodes:
             rewriter.builder.location = node.location
             found = self._emitted(node, rewriter, operand)
             for value, new in zip(node.outputs, found, strict=True):
                 self._require(node, value, new)
                 values[value] = new
         rewriter.builder.location = None
-        places = [*results, *(self.placed[parameter] for _, parameter in self.updates)]
-        made.outputs = [operand(value, then) for value, then in zip(self.whole.outputs, places, strict=True)]
+        made.outputs = [operand(value, then) for value, then in zip(graph.outputs, places, strict=True)]
         return made
 
     def _emitted(self, node: Node, rewriter: Rewriter, operand: Any) -> Sequence[Value]:
         if _is_layout(node):
             return [operand(node.inputs[0], self._written(node))]
+        if _is_branch(node):
+            return self._branch(node, rewriter, operand)
         division = self.divisions[node]
         if division is None:
             operands = [None if v is None else operand(v, whole(v.type.rank)) for v in node.inputs]
@@ -289,6 +319,15 @@ class Partition:
         attrs = node.attrs if rule.attrs is None else {**node.attrs, **rule.attrs(division)}
         return rewriter.emit(node.op, operands, **attrs)
 
+    def _branch(self, node: Node, rewriter: Rewriter, operand: Any) -> Sequence[Value]:
+        """All ranks take the same side, since the condition is whole."""
+        *given, condition = node.inputs
+        operands = [operand(v, self._kept(v)) for v in given]
+        places = [self.placed[value] for value in node.outputs]
+        then, otherwise = (self._written_out(node.attrs[side], places) for side in ("then", "otherwise"))
+        test = operand(condition, whole(condition.type.rank))
+        return rewriter.emit(node.op, [*operands, test], then=then, otherwise=otherwise)
+
     def _require(self, node: Node, value: Value, new: Value) -> None:
         """RuntimeError if a rule is wrong: a part must have the sizes that its layout says."""
         shape = self.mesh.shape(value.type.shape, self.placed[value])
@@ -302,3 +341,7 @@ class Partition:
 
 def _is_layout(node: Node) -> bool:
     return bool(node.op.definition.name == "with_layout")
+
+
+def _is_branch(node: Node) -> bool:
+    return bool(node.op.definition.name == "cond")

@@ -47,6 +47,8 @@ class Division:
     def result(self, index: int) -> Placed:
         """Where a result lies."""
         axes = self.rule.outputs[index]
+        if self.rule.is_reduced:
+            return self.placed(axes)
         has = {label for axis in axes for label in axis}
         partial = tuple(sorted(a for label, atoms in self._atoms.items() if label not in has for a in atoms))
         return Placed(tuple(self.atoms(*axis) for axis in axes), partial, self.rule.how)

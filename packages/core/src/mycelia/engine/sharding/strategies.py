@@ -154,11 +154,41 @@ def _joined(attrs: dict, shapes: Sequence[Shape]) -> tuple[list, list | None]:
     return [tuple(range(len(s))) for s in shapes], None
 
 
+def _images(attrs: dict, shapes: Sequence[Shape]) -> tuple[list, list | None]:
+    spatial = tuple(("spatial", i) for i in range(len(shapes[0]) - 2))
+    images = ("n", *spatial, "c") if attrs.get("data_format") == "NHWC" else ("n", "c", *spatial)
+    return [images, *[("c",)] * (len(shapes) - 1)], None
+
+
+def _vectors(attrs: dict, shapes: Sequence[Shape]) -> tuple[list, list | None]:
+    (images, *rest), _ = _images(attrs, shapes)
+    return [tuple(label if type(label) is str else label[1] for label in images), *rest], None
+
+
+def _convolved(attrs: dict, shapes: Sequence[Shape]) -> tuple[list, list | None]:
+    spatial = tuple(("spatial", i) for i in range(len(shapes[0]) - 2))
+    taps = tuple(("spatial", "of the kernel", i) for i in range(len(spatial)))
+    outputs, channels = ("c", ("spatial", "of a group")) if attrs.get("group", 1) > 1 else ("o", "c")
+    return [("n", "c", *spatial), (outputs, channels, *taps), (outputs,)][: len(shapes)], None
+
+
+def _require_no_spatial(name: str, i: int, own: Sequence[Any], given: Counts, shape: Shape) -> None:
+    axes = [axis for axis, (label, n) in enumerate(zip(own, given)) if type(label) is tuple and n > 1]
+    if axes and own[axes[0]][0] == "spatial":
+        raise errors.error(
+            errors.NotSupportedError, name, f"in_strategy {tuple(given)} cuts the axes {axes} of tensor {i} "
+            f"of shape {list(shape)}, over which windows reach from one part into the next",
+            hint="batch and channels may be cut",
+        )  # fmt: skip
+
+
 _LABELS = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt"), _matrices), "Dense": _dense,
     "BiasAdd": _bias, **dict.fromkeys(("Gather", "GatherV2", "EmbeddingLookup"), _table), "OneHot": _first,
     **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), _classes),
-    **dict.fromkeys(("Concat", "Stack"), _joined),
+    **dict.fromkeys(("Concat", "Stack"), _joined), **dict.fromkeys(("Conv2D", "Conv3D"), _convolved),
+    **dict.fromkeys(("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "AdaptiveAvgPool2D"), _images),
+    "BatchNorm": _vectors,
 }  # fmt: skip
 
 
@@ -196,6 +226,7 @@ def of_operator(
                 f"axes, shape "
                 f"{list(shape)}",
             )  # fmt: skip
+        _require_no_spatial(name, i, own, given, shape)
         for axis, (label, n, length) in enumerate(zip(own, given, shape)):
             if type(length) is int and length >= 0 and length % n:
                 raise errors.shape_error(
