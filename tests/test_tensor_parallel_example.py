@@ -24,8 +24,9 @@ def parts(folder, ranks):
 def test_processes_have_the_losses_and_the_weights_of_one(tmp_path):
     for ranks in (2, 4):
         options = ["--parallel", "--steps", "4", "--output", str(tmp_path / str(ranks))]
-        job = launcher.Job([sys.executable, str(EXAMPLE), *options], ranks, log_dir=tmp_path /
-        f"logs_{ranks}")
+        job = launcher.Job(
+            [sys.executable, str(EXAMPLE), *options], ranks, log_dir=tmp_path / f"logs_{ranks}"
+        )
         assert launcher.run(job) == 0
     mode = ms.get_context("mode")
     try:
@@ -43,8 +44,9 @@ def test_processes_have_the_losses_and_the_weights_of_one(tmp_path):
         (joined,) = parts(folder / "whole", 1)
         assert joined.keys() == whole.keys()
         for name, value in whole.items():
-            np.testing.assert_allclose(joined[name].asnumpy(), value.asnumpy(), rtol=1e-4, atol=1e-5,
-            err_msg=name)
+            np.testing.assert_allclose(
+                joined[name].asnumpy(), value.asnumpy(), rtol=1e-4, atol=1e-5, err_msg=name
+            )
     first, second = (str(tmp_path / n / "strategy.ckpt") for n in "24")
     ms.transform_checkpoints(str(tmp_path / "2"), str(tmp_path / "to4"), "net_", first, second)
     ms.transform_checkpoints(str(tmp_path / "to4"), str(tmp_path / "back"), "net_", second, first)

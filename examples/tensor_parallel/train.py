@@ -87,8 +87,9 @@ def main(arguments: list[str] | None = None) -> list[float]:
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
     step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), nn.Adam(net.trainable_params(), 0.01))
     step.set_train()
-    tokens = np.random.default_rng(1).integers(0, VOCABULARY, (given.steps, ROWS,
-    LENGTH + 1)).astype(np.int32)
+    tokens = (
+        np.random.default_rng(1).integers(0, VOCABULARY, (given.steps, ROWS, LENGTH + 1)).astype(np.int32)
+    )
     losses = []
     for batch in tokens:
         found = step(ms.Tensor(batch[:, :-1]), ms.Tensor(batch[:, 1:].reshape(-1)))

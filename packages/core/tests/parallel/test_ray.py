@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups and s
 
 from mycelia.parallel import ray_launcher  # noqa: E402
 
-TRAINING = '''
+TRAINING = """
 import os, signal, sys
 import numpy as np
 import mycelia as ms
@@ -49,7 +49,7 @@ keeps = TrainFaultTolerance(sys.argv[1] + "/states", save_checkpoint_steps=2)
 model = ms.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params(), 0.05))
 model.train(3, data, callbacks=[keeps, Killed()])
 ms.save_checkpoint(net, f"{sys.argv[1]}/end_{get_rank()}.ckpt")
-'''
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)

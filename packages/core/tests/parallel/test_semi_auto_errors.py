@@ -76,8 +76,11 @@ def test_an_operator_without_a_rule_is_named_with_what_is_divided():
         relu = ops.ReLU().shard(((2, 1),))
         return ms.jit(lambda x: ops.cholesky(relu(x)))(Tensor(np.eye(4, dtype=np.float32)))
 
-    with pytest.raises(NotImplementedError, match=r"cholesky.*operand 0 of shape \[4, 4\] is divided \(2, "
-    r"1\)"):
+    with pytest.raises(
+        NotImplementedError,
+        match=r"cholesky.*operand 0 of shape \[4, 4\] is divided \(2, "
+        r"1\)",
+    ):
         divided(2, work)
 
 
@@ -161,8 +164,10 @@ def test_a_part_is_not_taken_for_the_whole():
 
 @pytest.mark.parametrize(
     ("strategy", "words"),
-    [(((2, 1),), "is for 1 tensors, but the function is called with 2"), (((2, 1, 1), (2,)), "is for 3 "
-    "axes")],
+    [
+        (((2, 1),), "is for 1 tensors, but the function is called with 2"),
+        (((2, 1, 1), (2,)), "is for 3 axes"),
+    ],
 )
 def test_a_dataset_strategy_that_does_not_fit_is_told(strategy, words):
     def work(rank):
@@ -226,5 +231,6 @@ def test_a_grid_share_puts_parts_together():
     parts = [GridShare(r, (2, 3), ((), (1, 0)), (4, 12)).of(whole) for r in range(6)]
     assert parts[0].shape == (4, 2)
     np.testing.assert_array_equal(GridShare(0, (2, 3), ((), (1, 0)), (4, 12)).join(parts), whole)
-    np.testing.assert_array_equal(parts[4], whole[:, 6:8] if Mesh(6, 4, [(2, 3)]).index((1,
-    0)) == 3 else None)
+    np.testing.assert_array_equal(
+        parts[4], whole[:, 6:8] if Mesh(6, 4, [(2, 3)]).index((1, 0)) == 3 else None
+    )
