@@ -4,6 +4,7 @@
 // * a depthwise convolution and the 1x1 convolutions around it, row by row, where what is between would leave the cache.
 // What joins has no other reader, so nothing is computed twice; steps whose results nobody reads go before.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 
@@ -35,24 +36,27 @@ std::vector<uint8_t> written(const Attributes& a) {
 }
 
 bool is(const Step& step, std::string_view op) { return op == step.op; }
-bool is_host(const Step& step) { return is(step, "conv_last") || is(step, "linear"); }
+bool is_low_bit(const Step& step) { return is(step, "low_bit_conv_last") || is(step, "low_bit_linear"); }
+bool is_host(const Step& step) { return is(step, "conv_last") || is(step, "linear") || is_low_bit(step); }
+
+// The position of a host's residual among its inputs, and of its activation in its attributes.
+int residual_of(const Step& host) { return is_low_bit(host) ? 5 : kResidual; }
+size_t place_of_activation(const Step& host) {
+  if (is(host, "linear")) return offsetof(myc_linear_attrs, activation);
+  if (is(host, "low_bit_linear")) return offsetof(myc_low_bit_linear_attrs, activation);
+  return is(host, "conv_last") ? offsetof(myc_conv_last_attrs, activation) : offsetof(myc_low_bit_conv_last_attrs, activation);
+}
 
 int64_t activation_of(const Step& host) {
-  return is(host, "linear") ? read<myc_linear_attrs>(host).activation : read<myc_conv_last_attrs>(host).activation;
+  int64_t activation;
+  std::memcpy(&activation, host.attributes.data() + place_of_activation(host), sizeof(activation));
+  return activation;
 }
 
 void set_activation(Step* host, int64_t activation) {
   constexpr int64_t kRelu6 = 2;  // what products do themselves
   if (activation > kRelu6) ask_for_part("activations");
-  if (is(*host, "linear")) {
-    auto a = read<myc_linear_attrs>(*host);
-    a.activation = activation;
-    host->attributes = written(a);
-  } else {
-    auto a = read<myc_conv_last_attrs>(*host);
-    a.activation = activation;
-    host->attributes = written(a);
-  }
+  std::memcpy(host->attributes.data() + place_of_activation(*host), &activation, sizeof(activation));
 }
 
 // The activation that a step is, as hosts number them; -1 if it is another op.
@@ -121,11 +125,11 @@ void Planner::join_steps() {
     if (!is(steps[s], "add")) return;
     for (int side = 0; side < 2; ++side) {
       const int value = steps[s].inputs[side], residual = steps[s].inputs[1 - side], host = own_maker(value);
-      if (host < 0 || !is_host(steps[host]) || activation_of(steps[host]) || steps[host].inputs[kResidual] >= 0) continue;
+      if (host < 0 || !is_host(steps[host]) || activation_of(steps[host]) || steps[host].inputs[residual_of(steps[host])] >= 0) continue;
       const auto shape = [&](int v) -> const std::vector<int64_t>& { return plan_.values[v].type.shape; };
       if (shape(residual) != shape(value) || shape(steps[s].outputs[0]) != shape(value)) continue;
       Step made = steps[host];
-      made.inputs[kResidual] = residual;
+      made.inputs[residual_of(made)] = residual;
       return moved(s, host, std::move(made));
     }
   };

@@ -62,7 +62,8 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
   const int32_t abi = abi_dtype(tensor->dtype);
   const int64_t count = element_count(tensor->shape);
   if (abi < 0) return {kNotSupported, message({which, " has dtype number ", tensor->dtype, ", which is unknown"})};
-  if (count < 0 || static_cast<uint64_t>(count) * item_bytes(abi) != bytes)
+  const uint64_t item = static_cast<uint64_t>(item_bytes(abi)), item_bits = tensor->scales && tensor->scales->bits ? tensor->scales->bits : 8 * item;
+  if (count < 0 || (static_cast<uint64_t>(count) * item_bits + 8 * item - 1) / (8 * item) * item != bytes)
     return broken(message({which, " '", tensor->name, "' has ", bytes, " bytes, which do not fit its shape"}));
   tensor->data = data;
   tensor->bytes = bytes;

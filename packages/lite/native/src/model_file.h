@@ -20,6 +20,7 @@ constexpr int64_t kPanel = 16;
 struct Scales {
   std::vector<float> scale, zero, shift;
   int axis = -1;  // -1: not known yet, or there is one scale
+  int bits = 0;  // of an integer, if they lie one behind another as fields of so many bits: q + 2^(bits - 1); 0: as their dtype has them
 };
 
 struct FileTensor {

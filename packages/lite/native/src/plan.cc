@@ -7,6 +7,7 @@
 #include "lanes.h"
 #include "mycelia/cpu.h"
 #include "mycelia/op_attrs.h"
+#include "own/own.h"
 #include "schema.h"
 
 namespace mycelia::lite {
@@ -222,12 +223,15 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
 int Planner::widened(int value) {
   if (value < 0 || !plan_.values[value].stored) return value;
   const FileTensor& file = *plan_.values[value].stored;
+  const Type narrow{abi_dtype(file.dtype), file.shape}, wide{MYC_F32, file.shape};
+  const int64_t bits = file.scales ? file.scales->bits : 0;
   Value stored;
-  stored.type = {abi_dtype(file.dtype), file.shape};
+  stored.type = bits ? Type{MYC_U8, {static_cast<int64_t>(file.bytes)}} : narrow;
   stored.constant = constant(value);
   stored.lasting = plan_.values[value].lasting;
-  const Type wide{MYC_F32, file.shape};
-  int made = emit("cast", {add(std::move(stored))}, myc_cast_attrs{MYC_F32}, wide);
+  int made = add(std::move(stored));
+  if (bits) made = emit("unpack_bits", {made}, UnpackBitsAttributes{bits}, narrow);
+  made = emit("cast", {made}, myc_cast_attrs{MYC_F32}, wide);
   if (file.scales) made = scaled(made, *file.scales, wide);
   const std::vector<int64_t> shape = type(value).shape;
   return shape == file.shape ? made : view(made, shape);

@@ -151,6 +151,9 @@ class Planner {
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
   bool is_fast() const { return plan_.fast; }
   bool is_compact(int value) const { return plan_.values[value].stored; }  // it stands for float32, but is stored in fewer bytes
+  // What the i-th input, a constant of the file that is compact, is stored as, and its bytes as they lie there.
+  const FileTensor& stored(size_t i) const { return file_.tensors[node_->inputs[i]]; }
+  int stored_bytes(size_t i) { return value_of_bytes(node_->inputs[i], {MYC_U8, {static_cast<int64_t>(stored(i).bytes)}}); }
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.
   std::vector<int64_t> integers(int value, const char* what);

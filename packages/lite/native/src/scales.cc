@@ -11,13 +11,18 @@ using namespace schema;
 
 std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype) {
   const TableSpan params = table.tables(kTensor_quantParams);
-  const bool plain = table.get<int32_t>(kTensor_weightQuantCompressType) == 0 && table.get<uint8_t>(kTensor_enableHuffmanCode) == 0 &&
-                     !table.span<float>(kTensor_quantClusters).size;
+  const int32_t compressed = table.get<int32_t>(kTensor_weightQuantCompressType);
+  const bool packed = compressed == kWeightQuantCompressType_BITPACKING;
+  const bool plain = (packed || compressed == 0) && table.get<uint8_t>(kTensor_enableHuffmanCode) == 0 && !table.span<float>(kTensor_quantClusters).size;
   if (!plain || !params.size() || (dtype != kDataType_INT8 && dtype != kDataType_UINT8 && dtype != kDataType_INT16)) return nullptr;
   ask_for_part("scales");
+  const int32_t whole = dtype == kDataType_INT16 ? 16 : 8, bits = packed ? params[0].get<int32_t>(kQuantParam_numBits, 8) : 0;
+  if (packed && (dtype == kDataType_UINT8 || bits < whole - 7 || bits >= whole)) return nullptr;
   const auto found = std::make_shared<Scales>();
+  found->bits = bits;
   for (uint32_t i = 0; i < params.size(); ++i) {
     const Table param = params[i];
+    if (packed && param.get<int32_t>(kQuantParam_numBits, 8) != bits) return nullptr;
     const double scale = param.get<double>(kQuantParam_scale, 1);
     const float change = param.get<float>(kQuantParam_varCorr, 1), shift = param.get<float>(kQuantParam_meanCorr);
     found->scale.push_back(static_cast<float>(scale * (change < 0 || change > 10 ? 1 : change)));  // others are as if there were none

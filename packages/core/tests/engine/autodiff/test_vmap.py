@@ -18,7 +18,7 @@ C = Tensor(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
 # Ops with regions or effects, with draws of their own, and those whose layouts are the compiler's.
 _LEFT_OUT = set(
     """print require cond while_loop while_history scan custom_call dropout random_choice linear_pack
-    conv_pack quantized_pack""".split()
+    conv_pack quantized_pack low_bit_pack""".split()
 )
 
 

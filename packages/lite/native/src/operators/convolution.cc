@@ -135,6 +135,20 @@ OPERATOR(Conv2DFusion) {
   const bool depthwise = group > 1 && group == outputs && group == image.shape[3] && per_group == 1;
   const int8_t activation = a.get<int8_t>(kConv2DFusion_activation_type);
   const Type out{image.dtype, {image.shape[0], windows.size[0], windows.size[1], outputs}};
+  const int64_t fused = fused_activation(activation);
+  if (Weights::LowBit low; group == 1 && weight.low_bit(true, &low)) {
+    const myc_low_bit_conv_last_attrs attributes{
+        outputs,
+        low.bits,
+        ints({windows.kernel[0], windows.kernel[1]}),
+        ints({windows.stride[0], windows.stride[1]}),
+        ints({windows.pad[0], windows.pad[1], windows.pad[2], windows.pad[3]}),
+        ints({windows.dilation[0], windows.dilation[1]}),
+        fused < 0 ? 0 : fused};
+    const int y = p.emit("low_bit_conv_last", {x, low.pack, low.scale, low.zero, bias, -1}, attributes, out);
+    p.set_output(0, fused < 0 ? activated(p, y, activation) : y);
+    return;
+  }
   if (!depthwise && prefers_first(p, x, image, out, windows, group)) {
     const int matrix = weight.matrix();
     const int turned = p.once("conv first", matrix, [&] { return p.emit("transpose", {matrix}, myc_transpose_attrs{ints({0, 3, 1, 2})}, Type{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}}); });
@@ -153,7 +167,6 @@ OPERATOR(Conv2DFusion) {
   const bool as_rows = winograd && weight.lies_as_rows();
   const int direct = grouped ? -1 : as_rows ? p.view(weight.matrix(), {outputs, 9 * per_group}) : weight.panels(true);
   const int pack = grouped ? grouped_pack(p, weight.matrix(), algorithm, group) : winograd ? transformed(p, direct, algorithm, per_group, outputs) : direct;
-  const int64_t fused = fused_activation(activation);
   const myc_conv_last_attrs attributes{
       outputs,
       ints({windows.kernel[0], windows.kernel[1]}),

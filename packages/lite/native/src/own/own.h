@@ -72,6 +72,9 @@ struct PairAttributes {
 struct TakeAttributes {
   int64_t axis;
 };
+struct UnpackBitsAttributes {
+  int64_t bits;
+};
 
 template <class T>
 const T* in(const myc_call* call, int i) {

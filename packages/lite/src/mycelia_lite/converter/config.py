@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mycelia_lite import ini
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.options import READERS, invalid, names_of, switch
+from mycelia_lite.quant import settings
 
 MODEL_KEYS = ("fmk", "modelFile", "weightFile", "outputFile")
 
-_QUANTIZATION = "quantization is not there"
+_FULL = "integers for data are not there, only for weights"
+_MIXED = "a width for each layer is not chosen yet"
+_WEIGHTS = ("common_quant_param", "weight_quant_param")  # read by `quant.settings`
 #: Section -> its keys, and why it cannot be had; "" for one that is read.
 SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "registry": ("", ("plugin_path", "disable_fusion", "fusion_blacklists")),
     "model_param": ("", (*MODEL_KEYS, *READERS)),
     "common_quant_param": (
-        _QUANTIZATION,
+        "",
         ("quant_type", "bit_num", "min_quant_weight_size", "min_quant_weight_channel", "skip_quant_node",
          "debug_info_save_path", "enable_encode", "workspace"),
     ),
     "weight_quant_param": (
-        _QUANTIZATION,
+        "",
         ("per_channel", "bias_correction", "dequant_strategy", "quant_strategy", "max_segments",
          "update_mindir"),
     ),
     "mixed_bit_weight_quant_param": (
-        _QUANTIZATION, ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
+        _MIXED, ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
     ),
     "full_quant_param": (
-        _QUANTIZATION,
+        _FULL,
         ("activation_quant_method", "bias_correction", "per_channel", "target_device", "smooth_alpha",
          "enable_smooth_shift"),
     ),
-    "dynamic_quant_param": (_QUANTIZATION, ("quant_strategy",)),
+    "dynamic_quant_param": (_FULL, ("quant_strategy",)),
     "data_preprocess_param": (
-        _QUANTIZATION,
+        _FULL,
         ("calibrate_path", "calibrate_size", "input_type", "image_to_format", "normalize_mean",
          "normalize_std", "resize_width", "resize_height", "resize_method", "center_crop_width",
          "center_crop_height"),
     ),
-    "transform_quant_param": (_QUANTIZATION, ("export_precision_mode",)),
+    "transform_quant_param": (_FULL, ("export_precision_mode",)),
     "micro_param": (
         "C code for microcontrollers is not generated",
         ("enable_micro", "target", "codegen_mode", "support_parallel", "debug_mode", "save_path",
@@ -56,12 +60,37 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
 @dataclass
 class Config:
     """`models`: options of each `[model_param]` by name; `without_fusions`: names, None for all fusions;
-    `pack_weights`: whether weights are packed in the file.
+    `pack_weights`: whether weights are packed in the file; `quantization`: its sections about weights.
     """
 
     models: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     without_fusions: tuple[str, ...] | None = ()
     pack_weights: bool = False
+    quantization: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+@contextlib.contextmanager
+def _quantization(place: str) -> Iterator[None]:
+    """Errors of `quant.settings` as those of a conversion."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise NotAvailable(f"{place}{error}") from error
+    except ValueError as error:
+        raise ConversionError(Code.INPUT_PARAM_INVALID, f"{place}{error}") from error
+
+
+def quantization_of(config: Config) -> settings.WeightQuantization | None:
+    """What the sections about weights ask for together. Errors: ConversionError."""
+    if not config.quantization:
+        return None
+    if "quant_type" not in config.quantization.get("common_quant_param", {}):
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID,
+            "configFile: [common_quant_param] quant_type is missing: WEIGHT_QUANT quantizes weights",
+        )
+    with _quantization("configFile: "):
+        return settings.from_sections(config.quantization)
 
 
 def read(path: str) -> Config:
@@ -101,6 +130,11 @@ def enter(config: Config, name: str, values: Mapping[str, str], place: str) -> N
         if name == "micro_param" and values.get("enable_micro", "false") == "false":
             return
         raise NotAvailable(f"{place}: [{name}]: {missing}")
+    if name in _WEIGHTS:
+        with _quantization(f"{place}: "):
+            settings.check_sections({name: values})
+        config.quantization[name] = dict(values)
+        return
     if name == "model_param":
         config.models.append((place, dict(values)))
         return

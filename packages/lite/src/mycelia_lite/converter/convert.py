@@ -27,6 +27,7 @@ from mycelia_lite.converter.rules import RULES
 from mycelia_lite.converter.source import Source
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import FmkType, ModelType
+from mycelia_lite.quant import Layer, quantize_weights
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Report:
     """What a conversion did.
 
     `fusions`: how often each rule of the optimiser fired; `transposes`: how many there were before it and are
-    after it; `parts`: names of the nodes that each fused node stands for; `departures`: what `check` found.
+    after it; `parts`: names of the nodes that each fused node stands for; `departures`: what `check` found;
+    `layers`: what became of weights that were to be quantized.
     """
 
     path: str
@@ -42,6 +44,7 @@ class Report:
     transposes: tuple[int, int]
     parts: Mapping[str, tuple[str, ...]]
     departures: Sequence[Departure] = ()
+    layers: Sequence[Layer] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ def _run(job: Job) -> Report:
         return Report(job.path, {}, (0, 0), {})
     model, kept, comparison = _imported(job)
     written = model.copy() if comparison else model
-    done = _finish(model, job, kept)
+    done, layers = _finish(model, job, kept)
     if job.options.infer:
         trial.run(model)
     departures: Sequence[Departure] = ()
@@ -107,13 +110,14 @@ def _run(job: Job) -> Report:
                 error.args = (f"{error.args[0]}; without {guilty} it does not depart",)
             raise
     storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
-    return Report(job.path, done.fired, done.transposes, done.parts, departures)
+    return Report(job.path, done.fired, done.transposes, done.parts, departures, layers)
 
 
 def _finish(
     model: ms_format.Table, job: Job, kept: Kept | None, without: Collection[str] = ()
-) -> optimise.Optimised:
-    """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did.
+) -> tuple[optimise.Optimised, Sequence[Layer]]:
+    """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did, and
+    what became of weights that are quantized.
 
     `kept`: what is stored as in the source.
     """
@@ -124,11 +128,17 @@ def _finish(
     done = optimise.run(model, _left_out(job.options, without), known)
     if kept is not None:
         integers.store(model, kept.scales)
+    layers: Sequence[Layer] = ()
+    if job.options.quantization is not None:
+        try:
+            layers = quantize_weights(model, job.options.quantization)
+        except ValueError as error:
+            raise ConversionError(Code.INPUT_PARAM_INVALID, f"quantization: {error}") from error
     if job.options.weight_fp16 or (kept is not None and kept.halves):
         storage.halve(model, exactly=not job.options.weight_fp16)
     if job.options.pack_weights:
         panels.pack(model)
-    return done
+    return done, layers
 
 
 def _left_out(options: Options, without: Collection[str]) -> tuple[str, ...]:
@@ -174,6 +184,10 @@ def check(job: Job) -> None:
         if job.framework is FmkType.MSLITE:
             raise NotAvailable("saveType=MINDIR: a .ms file stays tables, and is written as one")
         mindir.check(job.options)
+    if job.options.check and job.options.quantization is not None and not job.options.tolerance:
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID, "check: quantized weights depart from the source: give a tolerance"
+        )
     if job.options.signature and job.framework is not FmkType.TFLITE:
         raise ConversionError(
             Code.INPUT_PARAM_INVALID, f"signature is for models of TFLITE, not of {job.framework.name}"
@@ -295,7 +309,11 @@ def _job(texts: Mapping[str, str], settings: config.Config, place: str) -> Job:
 
 def with_fusions(options: Options, settings: config.Config) -> Options:
     """The options and what a configuration file says, without fusions that it or `optimize` leaves out."""
-    options = replace(options, pack_weights=options.pack_weights or settings.pack_weights)
+    options = replace(
+        options,
+        pack_weights=options.pack_weights or settings.pack_weights,
+        quantization=config.quantization_of(settings) or options.quantization,
+    )
     left_out = settings.without_fusions
     if left_out is None or options.optimize == "none":
         return replace(options, without_fusions=tuple(optimise.RULES))

@@ -11,6 +11,7 @@ from mycelia_lite.converter.convert import Job, Report, run, with_fusions
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.options import Options
 from mycelia_lite.enums import DataType, FmkType, Format, ModelType
+from mycelia_lite.quant import WeightQuantization
 
 _BORDER_TYPES = tuple(DataType[n] for n in ("FLOAT32", "FLOAT16", "INT8", "UINT8", "INT32", "INT64"))
 
@@ -125,6 +126,17 @@ class Converter:
     def pack_weights(self, on: bool) -> None:
         _is_a("pack_weights", on, bool)
         self._set(pack_weights=on)
+
+    @property
+    def quantization(self) -> WeightQuantization | None:
+        """How weights are stored in fewer bits; None: as they are. What a configuration says wins."""
+        return self._options.quantization
+
+    @quantization.setter
+    def quantization(self, how: WeightQuantization | None) -> None:
+        if how is not None:
+            _is_a("quantization", how, WeightQuantization)
+        self._set(quantization=how)
 
     @property
     def optimize_transformer(self) -> bool:

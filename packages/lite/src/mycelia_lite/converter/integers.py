@@ -13,19 +13,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mycelia_lite.converter.writer import quant_params
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
+from mycelia_lite.quant.readers import PLACES, WEIGHT_QUANT, axis_of, borders, common_axis, readers
+from mycelia_lite.quant.stored import quant_params
 
 _FEWEST = 64  # elements that are worth it
 _PARAM = 28  # bytes of a QuantParam in the file
-_WEIGHT_QUANT = 4  # CNode.quantType of weights that are widened when the model is loaded
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
-_READERS = {  # operators -> places of weights that may have scales
-    "Conv2DFusion": (1,), "Conv2dTransposeFusion": (1,), "MatMulFusion": (1,), "FullConnection": (1,),
-    "Gather": (0,), "LSTM": (1, 2), "GRU": (1, 2),
-}  # fmt: skip
-_EXACT = (*_READERS, "Custom")  # nodes with products of int32
+_EXACT = (*PLACES, "Custom")  # nodes with products of int32
 
 
 def store(model: Table, scales: Sequence[np.ndarray]) -> int:
@@ -40,12 +36,11 @@ def store(model: Table, scales: Sequence[np.ndarray]) -> int:
         vector = np.asarray(scale, np.float32).reshape(-1)
         if vector.size and not any(np.array_equal(vector, v) for v in vectors[vector.size]):
             vectors[vector.size].append(vector)
-    readers = _readers(model)
-    borders = {int(i) for g in (model, *model.subGraph) for i in _borders(g)}
+    used, edge = readers(model), borders(model)
     count = 0
     for index in range(len(model.allTensors)):
-        tensor, uses = model.allTensors[index], readers.get(index, [])
-        if not uses or index in borders or len(tensor.quantParams):
+        tensor, uses = model.allTensors[index], used.get(index, [])
+        if not uses or index in edge or len(tensor.quantParams):
             continue
         if tensor.dataType == int(DataType.FLOAT32) and len(tensor.data) >= 4 * _FEWEST:
             count += _store_floats(tensor, uses, vectors)
@@ -57,15 +52,15 @@ def store(model: Table, scales: Sequence[np.ndarray]) -> int:
 def restore(model: Table) -> list[np.ndarray]:
     """Let stored integers be the float32 they stand for, in place; their scales. Other forms are left."""
     found: list[np.ndarray] = []
-    for index, uses in _readers(model).items():
+    for index, uses in readers(model).items():
         tensor = model.allTensors[index]
         params = tensor.quantParams
         kind = {int(DataType.INT8): np.int8, int(DataType.UINT8): np.uint8}.get(int(tensor.dataType))
         if not len(params) or kind is None or not len(tensor.data) or int(tensor.weightQuantCompressType):
             continue
-        axes = {_axis_of(node, place, len(tensor.dims)) for node, place in uses}
+        axes = {axis_of(node, place, len(tensor.dims)) for node, place in uses}
         several = len(params) > 1 and (len(axes) > 1 or None in axes)
-        if several or any(int(node.quantType) != _WEIGHT_QUANT for node, _ in uses):
+        if several or any(int(node.quantType) != WEIGHT_QUANT for node, _ in uses):
             continue
         shape = [1] * len(tensor.dims)
         if len(params) > 1:
@@ -81,51 +76,24 @@ def restore(model: Table) -> list[np.ndarray]:
         tensor.dataType, tensor.quantParams = int(DataType.FLOAT32), []
         found.append(scale)
     for node in model.nodes:
-        if int(node.quantType) == _WEIGHT_QUANT and not any(
+        if int(node.quantType) == WEIGHT_QUANT and not any(
             len(model.allTensors[i].quantParams) for i in node.inputIndex
         ):
             node.quantType = 0
     return found
 
 
-def _readers(model: Table) -> dict[int, list[tuple[Table, int]]]:
-    """Nodes by the tensor that they read, with the place of the input."""
-    readers: dict[int, list[tuple[Table, int]]] = defaultdict(list)
-    for node in model.nodes:
-        for place, tensor in enumerate(node.inputIndex):
-            readers[int(tensor)].append((node, place))
-    return readers
-
-
-def _borders(graph: Table) -> list[int]:
-    if graph.kind == "MetaGraph":
-        return [*graph.inputIndex, *graph.outputIndex]
-    return [*graph.inputIndices, *graph.outputIndices]
-
-
-def _axis_of(node: Table, place: int, rank: int) -> int | None:
-    """The axis of several scales for MindSpore Lite's runtime and ours; None where its versions differ."""
-    operator = node.primitive
-    if operator.kind == "Conv2dTransposeFusion":
-        return None
-    if operator.kind != "MatMulFusion":
-        return 0
-    transposed = operator.transpose_b if place else operator.transpose_a
-    return rank - 2 if bool(transposed) == (place > 0) else rank - 1
-
-
 # ---- floats
 
 
 def _store_floats(tensor: Table, uses: list[tuple[Table, int]], vectors: dict[int, list[np.ndarray]]) -> bool:
-    if any(place not in _READERS.get(node.primitive.kind, ()) for node, place in uses):
+    if any(place not in PLACES.get(node.primitive.kind, ()) for node, place in uses):
         return False
     shape = [int(n) for n in tensor.dims]
     array = np.frombuffer(tensor.data, np.float32).reshape(shape)
     if not np.isfinite(array).all():
         return False
-    axes = {_axis_of(node, place, len(shape)) for node, place in uses}
-    axis = axes.pop() if len(axes) == 1 else None
+    axis = common_axis(uses, len(shape))
     kinds = [(None, v) for v in vectors[1]]
     if axis is not None and shape[axis] > 1 and _PARAM * shape[axis] < 3 * array.size:
         kinds += [(axis, v) for v in vectors[shape[axis]]]
@@ -137,7 +105,7 @@ def _store_floats(tensor: Table, uses: list[tuple[Table, int]], vectors: dict[in
         tensor.dataType = int(DataType.INT8)
         tensor.quantParams = quant_params(scale, zeros)
         for node, _ in uses:
-            node.quantType = _WEIGHT_QUANT
+            node.quantType = WEIGHT_QUANT
         return True
     return False
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.enums import DataType, Format, ModelType
+from mycelia_lite.quant.settings import WeightQuantization
 
 _MOST_BYTES = 2**31 - 1  # of a FlatBuffers file: its offsets are signed in some readers
 
@@ -24,6 +25,7 @@ class Options:
     pack_weights: weights lie in the file as kernels read them, for this runtime alone.
     optimize_transformer: attention becomes one node, for this runtime alone.
     save_type: the kind of file that is written, MINDIR_LITE (.ms) or MINDIR.
+    quantization: how weights are stored in fewer bits, None for none.
     """
 
     input_shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Options:
     pack_weights: bool = False
     signature: str = ""
     save_type: ModelType = ModelType.MINDIR_LITE
+    quantization: WeightQuantization | None = None
 
 
 def invalid(name: str, expected: str, text: str) -> ConversionError:

@@ -7,13 +7,12 @@ one, which does not know the node, refuses the model.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 
 from mycelia_lite.converter.rules.customs import custom
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
+from mycelia_lite.quant.readers import borders, readers
 
 _PANEL = 16
 _FEWEST = 1 << 12  # bytes of weights that are worth a node
@@ -26,21 +25,16 @@ _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 
 def pack(model: Table) -> int:
     """Put weights of float32 into panels, in place; how many."""
-    readers: dict[int, list[tuple[Table, int]]] = defaultdict(list)
-    for node in model.nodes:
-        for place, tensor in enumerate(node.inputIndex):
-            readers[int(tensor)].append((node, place))
-    borders = {int(i) for i in (*model.inputIndex, *model.outputIndex)}
-    borders |= {int(i) for graph in model.subGraph for i in (*graph.inputIndices, *graph.outputIndices)}
+    used, edge = readers(model), borders(model)
     home = {int(n): graph for graph in model.subGraph for n in graph.nodeIndices}
     number = {id(node): i for i, node in enumerate(model.nodes)}
     names = {node.name for node in model.nodes}
     made: list[Table] = []
     for index in range(len(model.allTensors)):
-        uses = readers[index]
+        uses = used.get(index, [])
         axis = _axis(model.allTensors[index], uses)
         homes = {id(home.get(number[id(node)])) for node, _ in uses}
-        if axis is None or index in borders or len(homes) != 1:
+        if axis is None or index in edge or len(homes) != 1:
             continue
         name = base = f"{uses[0][0].name}/panels"
         while name in names:

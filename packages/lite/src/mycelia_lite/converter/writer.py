@@ -21,6 +21,7 @@ from mycelia_lite.converter.sizes import OpenSizes
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
+from mycelia_lite.quant.stored import quant_params
 
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _NCHW, _NHWC, KHWC = 0, 1, 7  # Tensor.format
@@ -366,12 +367,6 @@ class Writer:
         """A name for the tensor of a node's result; those of the border are taken."""
         name = f"{node}:{result}" if result else node
         return f"{name}:inner" if name in self._border else name
-
-
-def quant_params(scales: np.ndarray, zeros: np.ndarray) -> list[Table]:
-    """What integers stand for, as a Tensor has it."""
-    pairs = zip(scales, np.broadcast_to(zeros, np.shape(scales)), strict=True)
-    return [Table("QuantParam", scale=float(scale), zeroPoint=int(zero)) for scale, zero in pairs]
 
 
 def _attribute(name: str, array: np.ndarray) -> Table:

@@ -110,6 +110,7 @@ import mycelia.engine.ops.lowered.channels_last_grad
 import mycelia.engine.ops.lowered.fused
 import mycelia.engine.ops.lowered.heads
 import mycelia.engine.ops.lowered.linear
+import mycelia.engine.ops.lowered.low_bit
 import mycelia.engine.ops.lowered.rounded
 import mycelia.engine.ops.methods.numeric
 import mycelia.engine.ops.methods.shape
