@@ -202,6 +202,7 @@ def test_an_enabled_micro_is_refused_and_a_disabled_one_is_not(lenet, tmp_path):
         ("--weightsApart=-1", "-600 weightsApart must be a number of bytes, but got '-1'"),
         ("--configFile=nowhere.cfg", "-600 configFile: the file nowhere.cfg does not exist"),
         ("--inputShape=x:0,1", "-600 inputShape must be like"),
+        ("--inputShape=x:99999999999999999999,1", "-600 inputShape must be sizes up to 2147483647"),
         ("--inputShape=x:1;x:2", "-600 inputShape must be like"),
         ("--fmk=OM", "-7 models of OM cannot be imported yet"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 from mycelia_lite.converter import config
 from mycelia_lite.converter.convert import Job, Report, run, with_fusions
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
-from mycelia_lite.converter.options import Options
+from mycelia_lite.converter.options import LARGEST_SIZE, Options
 from mycelia_lite.enums import DataType, FmkType, Format, ModelType
 from mycelia_lite.quant import WeightQuantization
 
@@ -48,9 +48,9 @@ class Converter:
                 raise TypeError(f"input_shape must have names and lists of int, but got {name!r}: {sizes!r}")
             if not all(type(n) is int for n in sizes):
                 raise TypeError(f"input_shape must have names and lists of int, but got {name!r}: {sizes!r}")
-            if any(n == 0 or n < -1 for n in sizes):
+            if any(n == 0 or n < -1 or n > LARGEST_SIZE for n in sizes):
                 raise ValueError(
-                    f"input_shape must have sizes of 1 or more, or -1, but got {name!r}: {sizes!r}"
+                    f"input_shape must have sizes of 1 to {LARGEST_SIZE}, or -1, but got {name!r}: {sizes!r}"
                 )
         self._set(input_shape={name: list(sizes) for name, sizes in shapes.items()})
 

@@ -10,6 +10,7 @@ from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.enums import DataType, Format, ModelType
 from mycelia_lite.quant.settings import WeightQuantization
 
+LARGEST_SIZE = 2**31 - 1  # of an axis of a tensor in a .ms file
 _MOST_BYTES = 2**31 - 1  # of a FlatBuffers file: its offsets are signed in some readers
 
 
@@ -71,6 +72,8 @@ def parse_shapes(text: str, name: str = "inputShape") -> dict[str, list[int]]:
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID, f"{name} must be like 'name:1,3,8,8;other:1,4', but has {part!r}"
             )
+        if max(found) > LARGEST_SIZE:
+            raise invalid(name, f"sizes up to {LARGEST_SIZE}, as .ms files hold them", part)
         shapes[border] = found
     return shapes
 

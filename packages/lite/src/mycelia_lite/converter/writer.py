@@ -17,6 +17,7 @@ from mycelia.ir import Graph, Node, TensorType, Value
 from mycelia_lite.converter import obstacles
 from mycelia_lite.converter.decompose import expand
 from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.options import LARGEST_SIZE
 from mycelia_lite.converter.sizes import OpenSizes
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import DataType
@@ -26,7 +27,6 @@ from mycelia_lite.quant.stored import quant_params
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _NCHW, _NHWC, KHWC = 0, 1, 7  # Tensor.format
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-_LARGEST = 2**31 - 1  # size of a tensor in the file
 _LOOKED_AT = 4096  # bytes by which constants are told apart before they are compared
 LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
 
@@ -344,8 +344,10 @@ class Writer:
 
     def _tensor(self, name: str, dtype: np.dtype, shape: Sequence[int], format: int) -> Table:
         dims = [-1 if type(n) is not int else n for n in shape]
-        if any(n > _LARGEST for n in dims):
-            raise self.fail(f"'{name}' has the shape {dims}, but sizes are {_LARGEST} at most in .ms files")
+        if any(n > LARGEST_SIZE for n in dims):
+            raise self.fail(
+                f"'{name}' has the shape {dims}, but sizes are {LARGEST_SIZE} at most in .ms files"
+            )
         return Table("Tensor", nodeType=_VARIABLE, dataType=_kind(dtype), dims=dims, format=format, name=name)
 
     def _added(self, table: Table) -> int:
