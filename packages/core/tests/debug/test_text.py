@@ -268,6 +268,18 @@ def test_watchpoints_from_making_to_hits(ask):
     assert ask("unwatch 1") == "0 watchpoints are left.\n"
     ask("unwatch 1", right=False)
     assert len(ask("watch recommended").splitlines()) == 7
+    ask("unwatch all")
+    change = "tensor_all_zero.zero_percentage_ge=40"
+    assert "zero_percentage_ge=40" in ask(f"recommended {change}") and "no watchpoints" in ask("watch")
+    assert "zero_percentage_ge=40" in ask(f"watch recommended {change}")
+    for wrong in ("tensor_all_zero=40", "tensor_all_zero.max_gt=1", "nothing.max_gt=1", f"{change}0"):
+        ask(f"watch recommended {wrong}", right=False)
+    assert len(ask("watch").splitlines()) == 7
+    ask("unwatch all")
+    with ms.config.context(debugger_recommended=f"{change}, gradient_vanishing.abs_mean_lt=1e-5"):
+        told = ask("recommended")
+    assert "zero_percentage_ge=40" in told and "abs_mean_lt=1e-05" in told
+    ask("watch recommended")
     ask("step first")
     assert ask("step hit").startswith("iteration ") and ask.place.iteration > 0
     ask("unwatch all")

@@ -1,5 +1,6 @@
 """A training as a user starts it: LeNet on random images, in which something goes wrong in step `--bad`, and
-whose images are others in step `--apart`."""
+whose images are others in step `--apart`; with `--evaluate` each step of training is followed by one of
+inference."""
 
 import argparse
 
@@ -13,6 +14,7 @@ parser.add_argument("--eager", action="store_true")
 parser.add_argument("--bad", type=int, default=0)
 parser.add_argument("--apart", type=int, default=0)
 parser.add_argument("--steps", type=int, default=5)
+parser.add_argument("--evaluate", action="store_true")
 given = parser.parse_args()
 
 
@@ -45,7 +47,8 @@ class Loss(nn.Cell):
 
 ms.set_seed(1)
 ms.set_context(mode=ms.PYNATIVE_MODE if given.eager else ms.GRAPH_MODE)
-loss = Loss(LeNet())
+net = LeNet()
+loss = Loss(net)
 step = nn.TrainOneStepCell(loss, nn.Momentum(loss.trainable_params(), 0.01, 0.9))
 rng = np.random.default_rng(0)
 for number in range(1, given.steps + 1):
@@ -54,4 +57,6 @@ for number in range(1, given.steps + 1):
     labels = ms.Tensor(rng.integers(0, 10, 4).astype(np.int32))
     scale = ms.Tensor(np.float32(-1.0 if number == given.bad else 2.0))
     print(f"step {number} loss {float(step(images, scale, labels)):.6f}", flush=True)
+    if given.evaluate:
+        net(images, scale)
 print("trained", flush=True)

@@ -99,6 +99,32 @@ def test_nodes_are_stepped_steps_are_looked_back_at_and_compared(desk):
     assert [r["count"] for r in runs if r["has_data"]] == [2, 3, 4]
 
 
+def test_steps_that_run_after_a_watchpoint_was_made_need_no_other_check(desk):
+    training = desk.train("--steps", "4")
+    desk.until("waiting", 0)
+    desk.ask("set-recommended-watch-points", {"set_recommended": True, "watch_points": [
+        {"id": "tensor_overflow"}, {"id": "weight_change_too_large", "params": [
+            {"name": "abs_mean_update_ratio_gt", "value": 1e9}]},
+    ]})  # fmt: skip
+    assert desk.ask("retrieve", {"mode": "all"})["metadata"]["enable_recheck"] is False  # nothing has run
+    desk.go(1)
+    assert desk.until("waiting", 1)["enable_recheck"] is False  # it was checked as it ran
+    assert desk.ask("search-watchpoint-hits", {})["outdated"] is False
+    desk.ask("delete-watchpoint", {"watch_point_id": 2})
+    assert desk.ask("retrieve", {"mode": "all"})["metadata"]["enable_recheck"] is True
+    desk.go(1)
+    assert desk.until("waiting", 2)["enable_recheck"] is False
+    desk.ask("control", {"mode": "reset", "steps": 1})
+    assert desk.ask("retrieve", {"mode": "all"})["metadata"]["enable_recheck"] is False  # looked at: checked
+    desk.ask("control", {"mode": "reset", "steps": 2})
+    desk.go(-1)
+    assert training.wait() == 0
+    desk.until("pending", 4)
+    desk.ask("control", {"mode": "reset", "steps": 2})  # of a training that has ended
+    assert desk.ask("retrieve", {"mode": "all"})["metadata"]["step"] == 2
+    desk.ask("recheck", {}, code="5054B186")
+
+
 def test_watchpoints_compare_with_the_step_before_and_are_checked_again(desk):
     desk.train("--steps", "4")
     desk.until("waiting", 0)

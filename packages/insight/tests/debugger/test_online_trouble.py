@@ -279,6 +279,25 @@ def test_hostile_graphs_and_tensors_are_refused_or_shown_as_text(desk):
         call(desk, "SendAnswer", messages.Chunk(buffer=b"\xff\xff", finished=True), stream=True)
 
 
+def test_a_training_of_another_version_is_told_until_one_of_this_version_comes(desk):
+    assert call(desk, "SendMetadata", messages.Metadata(), protocol="9").version_matched is False
+    now = desk.ask("retrieve", {"mode": "all"})["metadata"]
+    assert now["state"] == "mismatch" and "version '9'" in now["reason"] and "version '1'" in now["reason"]
+    desk.ask("control", {"mode": "continue", "steps": 1}, code="5054B183")
+    call(desk, "SendMetadata", messages.Metadata(), rank="2", protocol="x" * 10_000)
+    told = desk.ask("retrieve", {"mode": "all"})["metadata"]["reason"]
+    assert "rank 2" in told and len(told) < 1000
+    training = desk.train("--steps", "2")
+    now = desk.until("waiting", 0)
+    assert "rank 2" in now["reason"] and "rank 0" not in now["reason"]
+    # Another one of the rank that is there is refused, and changes nothing of it.
+    call(desk, "SendMetadata", messages.Metadata(), protocol="9", client="b")
+    assert "rank 0" not in desk.ask("retrieve", {"mode": "all"})["metadata"]["reason"]
+    desk.ask("delete", {})  # nobody looks any more
+    assert training.wait() == 0
+    assert desk.until("pending")["reason"] == ""
+
+
 def test_a_token_is_asked_for(tmp_path):
     desk = Desk(tmp_path, token="secret")
     try:

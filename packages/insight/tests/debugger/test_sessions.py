@@ -314,6 +314,36 @@ def test_recommended_watchpoints(client, session):
     assert ask(client, f"{session}/set-recommended-watch-points", {"set_recommended": False})["id"] == []
 
 
+def test_recommended_watchpoints_with_other_numbers(client, session):
+    offered = {one["id"]: one for one in ask(client, f"{session}/recommended-watch-points")["watch_points"]}
+    assert len(offered) == 8 and offered["activation_range:tanh"]["nodes"] == 0  # this network has none
+    relu = offered["activation_range:relu"]
+    assert relu["nodes"] == 1 and relu["operator"] == "relu"
+    assert {"name": "range_percentage_gt", "value": 99.9} in relu["condition"]["params"]
+    chosen = [
+        {"id": "activation_range:relu", "params": [{"name": "range_percentage_gt", "value": 10}]},
+        {"id": "tensor_overflow"},
+    ]
+    add = f"{session}/set-recommended-watch-points"
+    made = ask(client, add, {"requestBody": {"set_recommended": True, "watch_points": chosen}})["id"]
+    points = ask(client, f"{session}/retrieve", {"mode": "all"})["watch_points"][-len(made) :]
+    told = {p["watch_condition"]["abbr"]: p["watch_condition"]["params"] for p in points}
+    assert told["TO"] == [] and told.keys() == {"TO", "AR"}
+    bounds = {p["name"]: p["value"] for p in told["AR"]}
+    assert bounds == {"range_start_inclusive": -1, "range_end_inclusive": 0, "range_percentage_gt": 10}
+    for number in made:
+        ask(client, f"{session}/delete-watchpoint", {"watch_point_id": number})
+    for wrong, code in (
+        ([{"id": "nothing"}], "5054B180"),
+        ([{"id": "tensor_all_zero", "params": [{"name": "zero_percentage_ge", "value": 101}]}], "5054B180"),
+        ([{"id": "tensor_all_zero", "params": [{"name": "zero_percentage_ge", "value": "x"}]}], "5054B180"),
+        ([{"id": "tensor_overflow", "params": [{"name": "max_gt", "value": 1}]}], "5054B180"),
+        ("all", "5054B081"), ([{}], "5054B081"), ([{"id": "tensor_overflow", "params": [1]}], "5054B081"),
+    ):  # fmt: skip
+        ask(client, add, {"set_recommended": True, "watch_points": wrong}, code=code)
+    assert ask(client, f"{session}/retrieve", {"mode": "all"})["watch_points"] == []
+
+
 def test_conditions_are_listed_with_their_parameters(client, session):
     groups = {g["id"]: g["conditions"] for g in ask(client, f"{session}/condition-collections")}
     assert set(groups) == {

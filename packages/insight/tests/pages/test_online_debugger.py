@@ -19,6 +19,9 @@ from test_debugger_pages import data, press, query, text  # noqa: E402
 from test_pages import by, until  # noqa: E402
 from test_service import Command, free_port  # noqa: E402
 
+from mycelia.debug.messages import debugger_pb2 as messages  # noqa: E402
+from mycelia.debug.online.channel import CLIENT, PROTOCOL, SERVICE  # noqa: E402
+
 ONLINE = "#/debugger?sessionId=0"
 BAD = 4  # the step that makes a NaN
 
@@ -58,6 +61,19 @@ class Desk:
             self.driver,
             lambda: self.state() == (state, str(step)) or (step is None and self.state()[0] == state),
         )
+
+    def refuse(self, version: str) -> None:
+        """A training that speaks another version of the protocol comes, and is refused."""
+        import grpc
+
+        with grpc.insecure_channel(f"127.0.0.1:{self.listens}") as channel:
+            ask = channel.unary_unary(
+                f"/{SERVICE}/SendMetadata",
+                request_serializer=lambda message: message.SerializeToString(),
+                response_deserializer=messages.EventReply.FromString,
+            )
+            headers = [(CLIENT, "another"), (PROTOCOL, version)]
+            assert ask(messages.Metadata(), metadata=headers, timeout=60).status == messages.FAILED
 
     def close(self) -> None:
         if self.training is not None:
@@ -204,3 +220,81 @@ def test_a_weight_is_edited_and_an_operator_runs_again(desk):
     until(desk.driver, lambda: "42" in text(desk.driver, "tensor-table"))
     press(desk.driver, "compare-button")
     until(desk.driver, lambda: "outputs differ" in text(desk.driver, "compare-counts"))
+
+
+def graph(driver) -> list[str]:
+    """The one that is shown."""
+    return driver.execute_script(
+        "return [...document.querySelectorAll('[data-testid=graph-choice]')].map((one) => one.value)"
+    )
+
+
+def test_the_graph_of_the_step_that_is_looked_at_is_shown(desk):
+    driver = desk.driver
+    desk.train("--evaluate", "--steps", "3")
+    desk.open()
+    desk.until("waiting", 0)
+    for step in (1, 2, 3):
+        press(driver, "run")
+        desk.until("waiting", step)
+    until(driver, lambda: graph(driver) == ["graph_0"])
+    press(driver, "step", step="2")  # that of the inference
+    until(driver, lambda: graph(driver) == ["graph_1"])
+    until(driver, lambda: not any("Gradients" in name for name in data(driver, "graph-node", "name")))
+    press(driver, "step", step="1")
+    until(driver, lambda: graph(driver) == ["graph_0"])
+    until(driver, lambda: any("Gradients" in name for name in data(driver, "graph-node", "name")))
+    # A node that is chosen shows its graph; the next step shows its own again, and the node stays chosen.
+    desk.open(f"{ONLINE}&code=ops.log")
+    until(driver, lambda: any(n.startswith("graph_1/") for n in data(driver, "tree-node", "name")))
+    log = next(n for n in data(driver, "tree-node", "name") if n.startswith("graph_1/") and "Log-op" in n)
+    row = f'[data-testid="tree-node"][data-name="{log}"] [data-testid="tree-name"]'
+    driver.execute_script("document.querySelector(arguments[0]).click()", row)
+    until(driver, lambda: graph(driver) == ["graph_1"] and query(driver)["node"] == log)
+    press(driver, "step", step="3")
+    until(driver, lambda: desk.state() == ("waiting", "3") and graph(driver) == ["graph_0"])
+    assert query(driver)["node"] == log
+    press(driver, "step", step="2")
+    until(driver, lambda: graph(driver) == ["graph_1"] and by(driver, "tensor-row"))
+
+
+def test_a_training_of_another_version_is_told_and_nothing_can_be_done_with_it(desk):
+    driver = desk.driver
+    desk.open()
+    desk.until("pending")
+    desk.refuse("9")
+    desk.until("mismatch")  # the page hears of it by itself
+    until(driver, lambda: "another version" in text(driver, "phase-about"))
+    assert "version '9'" in text(driver, "reason") and "other version" in text(driver, "state")
+    controls = by(driver, "controls")[0].find_elements(By.TAG_NAME, "button")
+    assert not any(button.is_enabled() for button in controls)
+    desk.train("--steps", "1")
+    desk.until("waiting", 0)
+    assert not by(driver, "phase-about") and not by(driver, "reason")
+
+
+def test_recommended_watchpoints_have_other_numbers_before_they_are_made(desk):
+    driver = desk.driver
+    desk.train("--steps", "2")
+    desk.open(f"{ONLINE}&tab=watchpoints")
+    desk.until("waiting", 0)
+    until(driver, lambda: "tensor_all_zero" in data(driver, "recommended", "id"))
+    rows = {row.get_attribute("data-id"): row for row in by(driver, "recommended")}
+    assert "activation_range:tanh" not in rows  # LeNet has none
+    (bound,) = rows["tensor_all_zero"].find_elements(By.CSS_SELECTOR, "[data-testid=recommended-bound]")
+    bound.clear()
+    bound.send_keys("101", Keys.ENTER)
+    until(driver, lambda: "from 0 to 100" in text(driver, "recommended-failure"))
+    bound.clear()
+    bound.send_keys("40")
+    for row in rows.keys() - {"tensor_all_zero", "tensor_overflow"}:
+        rows[row].find_element(By.CSS_SELECTOR, "[data-testid=recommended-wanted]").click()
+    press(driver, "recommend-yes")
+    until(driver, lambda: len(by(driver, "watch")) == 2)
+    assert "at least 40" in text(driver, "watch")
+    # Nothing has run that could be checked, and what runs is checked as it does.
+    assert not by(driver, "watch-outdated") and not by(driver, "debugger-failure")
+    press(driver, "run")
+    desk.until("waiting", 1)
+    until(driver, lambda: any("/ReLU-" in node for node in data(driver, "hit", "node")))
+    assert not by(driver, "watch-outdated")

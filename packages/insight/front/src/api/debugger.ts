@@ -85,6 +85,14 @@ export interface Collection {
   conditions: Condition[];
 }
 
+// A watchpoint that is offered, with the number of nodes that it is about.
+export interface Recommendation {
+  id: string;
+  condition: { id: string; abbr: string; params: Param[] };
+  operator: string; // the type that alone it is meant for
+  nodes: number;
+}
+
 export interface TensorRow {
   name: string;
   full_name: string;
@@ -225,7 +233,8 @@ export const watched = async (session: string, rank: number, watch: number) => (
 export const poll = (session: string, pos: string) => ask<{ metadata: Partial<Metadata> }>(`${its(session)}/poll-data`, { pos });
 export const search = async (session: string, query: { rank_id: number; name: string; node_category: string; stack_info_key_word: string }) => (await ask<{ nodes: TreeNode[] }>(`${its(session)}/search`, query)).nodes;
 export const collections = (session: string) => ask<Collection[]>(`${its(session)}/condition-collections`);
-export const recommend = (session: string, wanted: boolean) => tell<{ id: number[] }>(`${its(session)}/set-recommended-watch-points`, { requestBody: { set_recommended: wanted } });
+export const recommendations = async (session: string) => (await ask<{ watch_points: Recommendation[] }>(`${its(session)}/recommended-watch-points`)).watch_points;
+export const recommend = (session: string, wanted: boolean, points?: { id: string; params: Param[] }[]) => tell<{ id: number[] }>(`${its(session)}/set-recommended-watch-points`, { requestBody: { set_recommended: wanted, ...(points ? { watch_points: points } : {}) } });
 export const createWatch = (session: string, rank: number, condition: { id: string; params: Param[] }, nodes: string[]) => tell<{ id: number }>(`${its(session)}/create-watchpoint`, { condition, watch_nodes: nodes, rank_id: rank });
 export const updateWatch = (session: string, rank: number, watch: number, nodes: string[], add: boolean) => tell<object>(`${its(session)}/update-watchpoint`, { watch_point_id: watch, watch_nodes: nodes, mode: add ? 1 : 0, rank_id: rank });
 export const deleteWatch = (session: string, watch: number | null) => tell<object>(`${its(session)}/delete-watchpoint`, { watch_point_id: watch });

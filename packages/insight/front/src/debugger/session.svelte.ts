@@ -78,13 +78,13 @@ export class Session {
       if (id !== this.id() || rank !== this.rank()) return false;
       if (!isNewest()) return true; // what came later is shown
       const before = this.metadata?.step;
-      if (before !== undefined && before !== told.metadata.step) this.moved(told.metadata.step);
       this.metadata = told.metadata;
       this.devices = told.devices;
       this.graphs = told.graph.graph_names;
       this.watches = told.watch_points;
       this.hits = found;
       this.steps = recorded;
+      if (before !== undefined && before !== told.metadata.step) this.moved(told.metadata.step);
       this.failure = "";
       this.version += 1;
       return true;

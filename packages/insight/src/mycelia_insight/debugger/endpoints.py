@@ -50,6 +50,7 @@ class _Debugger:
         """All routes; those of a session below its number."""
         own = {
             "condition-collections": self.collections, "search": self.search,
+            "recommended-watch-points": self.recommendations,
             "stacks": self.stacks, "tensors": self.tensor, "tensor-comparisons": self.comparison,
             "tensor-graphs": self.graph_of_tensor, "tensor-hits": self.hits_of_tensor,
             "tensor-files/download": self.download, "operator-script": self.script,
@@ -177,13 +178,23 @@ class _Debugger:
         self.session(request)
         return condition_collections()
 
+    def recommendations(self, request: Request) -> dict:
+        """What is offered, with the numbers that `set-recommended-watch-points` may change."""
+        found = [
+            {"id": one.name, "condition": {"id": one.condition.id, "abbr": one.condition.abbr, "params": [
+                {"name": name, "value": value} for name, value in one.given.items()
+            ]}, "operator": one.operator, "nodes": len(names)}
+            for one, names in self.session(request).recommendations()
+        ]  # fmt: skip
+        return {"watch_points": found}
+
     def recommend(self, request: Request, body: dict) -> dict:
         session = self.session(request)
         given = body.get("requestBody") if isinstance(body.get("requestBody"), dict) else body
         wanted = given.get("set_recommended")
         if not isinstance(wanted, bool):
             raise Wrong("5054B081", "set_recommended must be true or false")
-        return {"id": session.recommend(wanted), "metadata": session.metadata()}
+        return {"id": session.recommend(wanted, _chosen(given)), "metadata": session.metadata()}
 
     def create_watch(self, request: Request, body: dict) -> dict:
         session = self.session(request)
@@ -431,6 +442,21 @@ def _text(body: dict, name: str) -> str:
     if not isinstance(found, str):
         raise Wrong("5054B081", f"{name} must be a text, but is {found!r}")
     return found
+
+
+def _chosen(body: dict) -> dict[str, dict[str, Any]] | None:
+    """Recommended watchpoints with their numbers; None if nothing is said of them: all."""
+    found = body.get("watch_points")
+    if found is None:
+        return None
+    try:
+        if isinstance(found, list):
+            return {
+                str(one["id"]): {str(p["name"]): p["value"] for p in one.get("params") or []} for one in found
+            }
+    except (AttributeError, KeyError, TypeError):
+        pass
+    raise Wrong("5054B081", "watch_points must be a list of {id, params: [{name, value}]}")
 
 
 def _ticked(body: dict) -> Ticked:

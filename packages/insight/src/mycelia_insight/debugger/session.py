@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mycelia.debug.conditions import CATALOGUE, Condition, condition, error_texts
-from mycelia.debug.conditions.recommended import RECOMMENDED, suits
+from mycelia.debug.conditions.recommended import Recommended, recommended, suits
 from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
@@ -211,23 +211,34 @@ class Session(ABC):
         self._outdate()
         return number
 
-    def recommend(self, wanted: bool) -> list[int]:
-        """Add the recommended watchpoints; their numbers, none if they are not wanted."""
+    def recommendations(self) -> list[tuple[Recommended, list[str]]]:
+        """The watchpoints that are offered, each with the nodes that it is about.  Errors: Wrong."""
+        return [(one, self._about(one)) for one in _offered({})]
+
+    def recommend(self, wanted: bool, chosen: Mapping[str, Mapping[str, Any]] | None = None) -> list[int]:
+        """Add the recommended watchpoints; their numbers, none if they are not wanted. `chosen`: those alone,
+        by name, with parameters in the place of the table's; None: all as they are.
+
+        Errors: Wrong.
+        """
+        offered = _offered(chosen or {}) if wanted else []
         self.is_confirmed = True
         made = []
-        for name, params, kind in RECOMMENDED if wanted else ():
-            found = condition(name)
-            names = [
-                n for tree in self.trees.values() for n, node in tree.nodes.items()
-                if suits(found, node.kind, node.name, kind, node.attributes)
-            ]  # fmt: skip
+        for one in offered:
+            names = self._about(one) if chosen is None or one.name in chosen else []
             if names:
                 number = max(self.watches, default=0) + 1
-                self.watches[number] = Watch(number, found, dict(params), names)
+                self.watches[number] = Watch(number, one.condition, dict(one.given), names)
                 self.changed_watch(self.watches[number])
                 made.append(number)
         self._outdate()
         return made
+
+    def _about(self, one: Recommended) -> list[str]:
+        return [
+            name for tree in self.trees.values() for name, node in tree.nodes.items()
+            if one.suits(node.kind, node.name, node.attributes)
+        ]  # fmt: skip
 
     def update(self, number: Any, nodes: Ticked, mode: Any, rank: int) -> None:
         """Add nodes to a watchpoint (mode 1 or true), or take them away.  Errors: Wrong."""
@@ -336,6 +347,14 @@ def _row(tensor: DebuggerTensor, node: Node, is_hit: bool) -> dict[str, Any]:
         small = "click to view" if value.size > 1 else str(value.reshape(-1)[0]) if value.size else "[]"
         row |= {"dtype": str(value.dtype), "shape": list(value.shape), "value": small}
     return row
+
+
+def _offered(changes: Mapping[str, Mapping[str, Any]]) -> list[Recommended]:
+    """Errors: Wrong."""
+    try:
+        return recommended(changes)
+    except (ValueError, TypeError) as cause:
+        raise Wrong("5054B180", f"Create watchpoint failed. {told(cause)}") from None
 
 
 def whole_number(value: Any, name: str, low: int, high: int) -> int:

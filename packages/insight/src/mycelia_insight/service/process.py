@@ -21,7 +21,7 @@ from typing import NoReturn
 from mycelia_insight.service.logs import path_of
 from mycelia_insight.service.settings import Settings
 
-_PATIENCE = 10.0  # seconds in which a service must answer
+_PATIENCE = 60.0  # seconds in which a service must answer; one that fails is told at once
 _LAST_PATIENCE = 3.0  # seconds after which a service that does not end is killed
 _LISTENS = "0A"  # a socket's state in /proc/net/tcp
 MODULE = "mycelia_insight.service"

@@ -186,6 +186,8 @@ class ServiceSource(Source):
             return f"{text} (the training has ended)"
         if told.get("training_lost"):
             return f"{text} (the training is gone)"
+        if told["state"] == "mismatch":
+            return f"{text} (refused: {told['reason']})"
         if told["state"] != "waiting":
             return f"{text} ({told['state']})"
         if told.get("node_name"):

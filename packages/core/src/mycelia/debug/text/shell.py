@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mycelia.debug.conditions import CATALOGUE
+from mycelia.debug.conditions.recommended import recommended
 from mycelia.debug.text import (  # noqa: F401 - they fill the table
     driving,
     health,
@@ -90,6 +91,8 @@ def choices(place: Place, text: str) -> list[str]:
     found: Iterable[str] = ()
     if words[0] == "help":
         found = COMMANDS
+    elif words[0] == "recommended" or (words[1] == "recommended" and len(words) > 2):
+        found = (f"{one.name}.{parameter}=" for one in recommended() for parameter in one.given)
     elif takes == "condition":
         known = CATALOGUE.get(words[1])
         parameters = [f"{p.name}=" for p in known.parameters if not p.hidden] if known else []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from mycelia.debug.analyzer import Node
 from mycelia.debug.conditions import CATALOGUE, condition, error_texts
-from mycelia.debug.conditions.recommended import RECOMMENDED, suits
+from mycelia.debug.conditions.recommended import Recommended, parse_changes, recommended, suits
 from mycelia.debug.text.commands import command
 from mycelia.debug.text.place import Place
 from mycelia.debug.text.screen import Screen, number, short
@@ -24,17 +26,37 @@ def _conditions(place: Place, screen: Screen, words: list[str]) -> None:
     screen.table(("condition", "", "about", "parameters (if none is said)"), rows)
 
 
-@command("watch", "[CONDITION [PARAMETER=VALUE ...] [TEXT] | recommended]", takes="condition", also=("w",))
+@command("recommended", "[WATCHPOINT.PARAMETER=VALUE ...]")
+def _recommended(place: Place, screen: Screen, words: list[str]) -> None:
+    """What `watch recommended` would watch, with numbers that are changed."""
+    rows = [
+        (one.name, _bounds(one.given), len(_nodes_of(place, one)))
+        for one in recommended(parse_changes(words))
+    ]
+    screen.table(("watchpoint", "parameters", "nodes"), rows)
+
+
+def _nodes_of(place: Place, one: Recommended) -> list[Node]:
+    return [n for n in place.nodes if one.suits(n.kind, n.name, n.attributes)]
+
+
+def _bounds(given: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k}={v if isinstance(v, str) else number(v)}" for k, v in given.items())
+
+
+@command(
+    "watch", "[CONDITION [PARAMETER=VALUE ...] [TEXT] | recommended [WATCHPOINT.PARAMETER=VALUE ...]]",
+    takes="condition", also=("w",),
+)  # fmt: skip
 def _watch(place: Place, screen: Screen, words: list[str]) -> None:
     """A new watchpoint, on all nodes that its condition is about, or those with TEXT in their names; the
-    recommended ones; or a list of those that there are.
+    recommended ones, with numbers that are changed; or a list of those that there are.
     """
-    if words == ["recommended"]:
-        for name, given, operator in RECOMMENDED:
-            wanted = condition(name)
-            nodes = [n for n in place.nodes if suits(wanted, n.kind, n.name, operator, n.attributes)]
+    if words[:1] == ["recommended"]:
+        for one in recommended(parse_changes(words[1:])):
+            nodes = _nodes_of(place, one)
             if nodes:
-                place.source.watch(wanted, dict(given), nodes)
+                place.source.watch(one.condition, dict(one.given), nodes)
     elif words:
         wanted = condition(words[0])
         given, texts = _parsed(words[1:], {p.name for p in wanted.parameters if p.read})
@@ -51,15 +73,7 @@ def _watch(place: Place, screen: Screen, words: list[str]) -> None:
     if not watches:
         screen.line("There are no watchpoints. `conditions` lists what can be watched.")
         return
-    rows = [
-        (
-            key,
-            w.condition.id,
-            ", ".join(f"{k}={v if isinstance(v, str) else number(v)}" for k, v in w.given.items()),
-            len(w.nodes),
-        )
-        for key, w in watches.items()
-    ]
+    rows = [(key, w.condition.id, _bounds(w.given), len(w.nodes)) for key, w in watches.items()]
     screen.table(("", "condition", "parameters", "nodes"), rows)
 
 

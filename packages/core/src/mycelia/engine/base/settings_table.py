@@ -330,6 +330,9 @@ SETTINGS: dict[str, Setting] = {
            doc="Seconds without a sign of life after which the service counts as gone."),
         _s("debugger_token", "", env="MYCELIA_DEBUGGER_TOKEN", in_context=False,
            doc="What a training shows to a service that was started with `--token`."),
+        _s("debugger_recommended", "", env="MYCELIA_DEBUGGER_RECOMMENDED", in_context=False,
+           doc="Other numbers of recommended watchpoints, such as "
+               "`weight_change_too_large.abs_mean_update_ratio_gt=0.5`, with blanks or commas between."),
         _s("precision", "", env="MYCELIA_PRECISION", in_context=False,
            choices=("", "dump", "overflow", "fusion_off", "passes", "program", "recorded", "random"),
            doc="What the process collects for `mycelia-precision`, which sets this for the scripts it runs."),

@@ -54,6 +54,7 @@ class Listener:
             ) from None
         self._grpc, self.token = grpc, token
         self.trainings: dict[int, Training] = {}  # by rank
+        self.mismatched: dict[int, str] = {}  # why a rank was refused that speaks another version
         self.ranks = RankComparison()
         self.lock = threading.Lock()
         self.position = 0  # grows with each change that a page must hear of
@@ -139,8 +140,9 @@ class Listener:
 
     def _SendMetadata(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
         rank, client = _identity(context, headers)
-        if headers.get(PROTOCOL, PROTOCOL_VERSION) != PROTOCOL_VERSION:
-            _log.warning("rank %d speaks another version of the protocol", rank)
+        version = str(headers.get(PROTOCOL, PROTOCOL_VERSION))
+        if version != PROTOCOL_VERSION:
+            self._mismatch(rank, version, _address(context))
             return messages.EventReply(status=messages.FAILED, version_matched=False)
         with self.lock:
             known = self.trainings.get(rank)
@@ -152,11 +154,27 @@ class Listener:
                 _log.warning("a second training of rank %d is refused", rank)
                 return messages.EventReply(status=messages.FAILED)
             if is_new:
+                self.mismatched.pop(rank, None)
                 self.ranks.forget()
                 known = self.trainings[rank] = Training(rank, client, _address(context), self.tell)
                 self.hear(known)
         known.introduce(request)
         return messages.EventReply(status=messages.OK, version_matched=True)
+
+    def _mismatch(self, rank: int, version: str, address: str) -> None:
+        """A training was refused that speaks another version; pages tell until one of its rank connects."""
+        told = (
+            f"rank {rank} at {address} speaks version {version[:20]!r} of the debugger's protocol, and this "
+            f"service version {PROTOCOL_VERSION!r}: mycelia-core there and mycelia-insight here must be of "
+            "one release"
+        )
+        _log.warning("%s", told)
+        with self.lock:
+            known = self.trainings.get(rank)
+            if rank >= _MOST_RANKS or (known is not None and not known.is_gone):
+                return
+            self.mismatched[rank] = told
+        self.tell()
 
     def _WaitCMD(self, request: Any, context: Any, headers: dict[str, Any]) -> Any:
         training = self._training(context, headers)

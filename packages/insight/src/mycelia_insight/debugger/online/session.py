@@ -22,7 +22,15 @@ from mycelia.debug.reading.nonfinite import NonFinite
 from mycelia_insight.debugger import DebuggerTensor, Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
 from mycelia_insight.debugger.online.listener import Listener
-from mycelia_insight.debugger.online.training import PENDING, RECEIVED, RUNNING, SENDING, Command, Training
+from mycelia_insight.debugger.online.training import (
+    MISMATCH,
+    PENDING,
+    RECEIVED,
+    RUNNING,
+    SENDING,
+    Command,
+    Training,
+)
 from mycelia_insight.debugger.session import Session, Watch, whole_number
 from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
@@ -208,7 +216,8 @@ class OnlineSession(Session):
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
         self._past: int | None = None  # the step that is looked at, if it is not the latest
-        self._known: dict[int, str] = {}  # rank -> the process that has the watchpoints
+        self._unchecked = 0  # the last step that ran before the watchpoints were as they are
+        self._rechecked: set[int] = set()  # of these steps those that were checked since then
         super().__init__(TrainingSource(listener), 0)
         self.changed = listener.changed
         listener.follow(self._look)
@@ -229,6 +238,27 @@ class OnlineSession(Session):
     def step(self, step: int) -> None:
         first, last = self.source.steps()
         self._past = step if first <= step < last else None
+
+    def show(self, step: int) -> None:
+        self.step = step
+        if any(not t.is_gone for t in self.listener.trainings.values()):
+            self.recheck()
+        else:
+            self.tell()  # what was found there while the trainings were there
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the step that is looked at was not checked for the watchpoints as they are."""
+        return 0 < self.step <= self._unchecked and self.step not in self._rechecked
+
+    @is_outdated.setter
+    def is_outdated(self, is_outdated: bool) -> None:
+        if is_outdated:
+            known = self.listener.trainings.values()
+            self._unchecked = max((t.step + (t.state == RUNNING) for t in known), default=0)
+            self._rechecked.clear()
+        else:
+            self._rechecked.add(self.step)
 
     @property
     def position(self) -> int:
@@ -251,9 +281,11 @@ class OnlineSession(Session):
 
     def state(self, rank: int) -> dict[str, Any]:
         found = self.listener.trainings.get(rank)
-        if found is None:
-            return {**super().state(rank), "state": PENDING}
         states = [t.state for t in self.listener.trainings.values() if not t.is_gone]
+        refused = "; ".join(told for _, told in sorted(self.listener.mismatched.items()))
+        other = {"state": MISMATCH, "reason": refused} if refused and not states else {}
+        if found is None:
+            return {**super().state(rank), "state": PENDING, **other}
         busy = next((s for s in (RUNNING, SENDING, RECEIVED, PENDING) if s in states), found.state)
         told = found.metadata
         node = next((n for n, one in self.trees[rank].nodes.items() if one.name == told.cur_node), "")
@@ -263,7 +295,8 @@ class OnlineSession(Session):
             "graph_name": node.partition("/")[0],
             "debugger_version": {"ms": told.ms_version, "mi": "2.3.1"}, "training_done": found.is_done,
             "training_lost": found.is_gone and not found.is_done,
-            "reason": told.reason, "first_step": found.first_step, "last_step": found.step,
+            "reason": told.reason or refused, "first_step": found.first_step, "last_step": found.step,
+            **other,
         }  # fmt: skip
 
     # ---- where they go
@@ -317,6 +350,7 @@ class OnlineSession(Session):
         """Trainings go on, unwatched."""
         self.delete(None)
         self._past = None
+        self.listener.mismatched.clear()
         for training in self.listener.trainings.values():
             training.go(-1)
 

@@ -14,6 +14,7 @@ from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia_insight.debugger.wrong import Wrong
 
 PENDING, RECEIVED, WAITING, SENDING, RUNNING = "pending", "receive_graph", "waiting", "sending", "running"
+MISMATCH = "mismatch"  # the last that came speaks another version, and was refused
 _PATIENCE = 20.0  # seconds in which a training must answer a question
 _MISSED = 3  # signs of life that may be missed in a row
 _BROKEN = 5.0  # seconds within which a training whose connection broke must have another one
