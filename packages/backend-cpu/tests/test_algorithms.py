@@ -23,7 +23,7 @@ def lowered(folder, function, *inputs, **settings):
     """Op and algorithm of the nodes of the lowered graph that have one, and the result."""
     with ms.config.context(save_graphs=2, save_graphs_path=str(folder), check=True, **settings):
         result = function(*inputs)
-    text = next(p for p in sorted(folder.iterdir()) if p.stem.endswith("_lowered")).read_text()
+    text = next(p for p in sorted(folder.iterdir()) if "_after_lower_" in p.stem).read_text()
     return re.findall(r"= (\w+)\(.*algorithm=\"?(\w+)", text), result
 
 

@@ -48,7 +48,42 @@ def test_the_names_are_mindspores_where_stages_correspond(tmp_path, level):
     )  # fmt: skip
     for form in forms:
         assert len([n for n in names if re.fullmatch(form, n)]) == 1, (form, names)
-    assert any(name.endswith("_validate.ir") for name in names)
+
+
+def test_files_of_stages_and_passes_have_mindspores_names_and_one_order(tmp_path):
+    compiled(tmp_path, 2)
+    forms = {
+        "type_inference": r"01_type_inference_(\d{4})\.ir",
+        "pass": r"opt_pass_\d+_simplify_(\d{4})\.ir",
+        "validate": r"21_validate_(\d{4})\.ir",
+        "before": r"hwopt_\w+_before_lower_graph_\d+_(\d{4})\.ir",
+        "device pass": r"verbose_ir_files/hwopt_lower_pm_\d+_(?:matmul|epilogue)_(\d{4})\.ir",
+        "after": r"hwopt_\w+_after_lower_graph_\d+_(\d{4})\.ir",
+        "build": r"graph_build_\d+_(\d{4})\.ir",
+    }
+    names = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.ir")]
+    serials = [
+        max((int(found[1]) for name in names if (found := re.fullmatch(form, name))), default=-1)
+        for form in forms.values()
+    ]
+    assert -1 not in serials and serials == sorted(serials), dict(zip(forms, serials))
+    texts = [path.read_text() for path in tmp_path.rglob("*.ir")]
+    assert len(set(texts)) > len(forms)
+
+
+def test_instructions_are_told_with_what_runs_them_and_where_their_results_lie(tmp_path):
+    compiled(tmp_path)
+    programs = [path.read_text() for path in (tmp_path / "actor_set").iterdir()]
+    numbers = [path.stem.split("_")[-1] for path in (tmp_path / "actor_set").iterdir()]
+    built = [
+        re.fullmatch(r"graph_build_(\d+)_\d{4}", path.stem)[1] for path in tmp_path.glob("graph_build_*")
+    ]
+    assert sorted(numbers) == sorted(built)
+    (net,) = [text for text in programs if "prologue" not in text]
+    assert re.search(r"^program of Net.construct: [1-9]\d* instructions, arena \d+ bytes$", net, re.MULTILINE)
+    assert re.search(r"^%\d+ = parameter 0: Tensor\[Float32\]\(2, 4\)$", net, re.MULTILINE)
+    assert "# runs: " in net and "# fullname: Default/" in net and "# address: " in net
+    assert re.search(r"^return %\d+$", net, re.MULTILINE)
 
 
 def test_messages_are_the_graph_before_and_after_it_was_optimized(tmp_path):

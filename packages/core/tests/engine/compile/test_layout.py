@@ -69,14 +69,8 @@ def lowered(tmp_path):
             save_graphs=2, save_graphs_path=str(path), passes=passes, check=True, **settings
         ):
             result = function(*arguments)
-        last = {}
-        for file in sorted(path.glob("*.ir")):
-            number, rest = file.name.split("_", 1)
-            last[number] = (rest, file.read_text())
-        texts = [text for rest, text in last.values() if "lower" in rest] or [
-            text for _, text in last.values()
-        ]
-        return result, [op for text in texts for op in re.findall(r"= (\w+)\(", text)]
+        files = list(path.glob("hwopt_*_after_lower_*")) or list(path.glob("graph_build_*"))
+        return result, [op for file in files for op in re.findall(r"= (\w+)\(", file.read_text())]
 
     return run
 

@@ -35,9 +35,8 @@ def joined(request, monkeypatch, tmp_path):
         path = tmp_path / str(len(list(tmp_path.iterdir())))
         with ms.config.context(save_graphs=2, save_graphs_path=str(path), passes=passes, check=True):
             result = function(x)
-        lowered = sorted(path.glob("[0-9]*lower*"))
-        last = {file.name.split("_", 1)[0]: file for file in lowered}
-        found = [op for file in last.values() for op in re.findall(r"= (\w+)\(", file.read_text())]
+        lowered = path.glob("hwopt_*_after_lower_graph_*")
+        found = [op for file in lowered for op in re.findall(r"= (\w+)\(", file.read_text())]
         return result, [op for op in found if op in FORMS and op != "conv_pack"]
 
     with on_backend(request.param):

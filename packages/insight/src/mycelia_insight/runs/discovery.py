@@ -10,6 +10,7 @@ from dataclasses import dataclass
 _NAME = re.compile(r"(?:summary|tfevents)\.(\d+)")
 _MEMORY = re.compile(r"memory_usage_\d+\.pb")  # no graph
 GRAPHS = (".pb", ".ir", ".onnx", ".mindir")  # files of graphs, and of models that have one
+NO_GRAPHS = "actor_set"  # a folder of `save_graphs` with texts of another form
 RANK = re.compile(r"rank_(\d+)")  # a folder of a dump
 RECORDED = frozenset({".dump_metadata", "execution_order"})  # of which it has one
 

@@ -20,7 +20,7 @@ from mycelia_insight.records.graph_files import ir_message, of_mindspore, of_ten
 from mycelia_insight.records.graph_nodes import NodeGraph
 from mycelia_insight.records.lineage import dataset_graph
 from mycelia_insight.records.model_files import of_mindir, of_onnx
-from mycelia_insight.runs.discovery import GRAPHS, event_file
+from mycelia_insight.runs.discovery import GRAPHS, NO_GRAPHS, event_file
 from mycelia_insight.runs.kinds import Dialect, Kind
 from mycelia_insight.runs.run import Run
 
@@ -170,7 +170,8 @@ def _files(folder: str) -> list[GraphSource]:
 def _folders(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [name for name in names if name != NO_GRAPHS]
     except OSError:
         return []
 

@@ -11,9 +11,9 @@ namespace {
 constexpr int64_t kBlock = 2048;    // elements: 8 KiB, which stay in L1 for the second look; chains of additions stay short
 constexpr double kSmall = 1e-15;     // magnitude of a block below which squares in float lose digits that count
 constexpr float kEnlarge = 0x1p100f;  // brings such numbers, 1e-45 to kSmall, to where squares of float and their sum are exact enough
-constexpr int64_t kPiece = 1 << 14;  // elements that are added up by themselves, whoever does
+constexpr int64_t kPiece = 1 << 13;  // elements that are added up by themselves, whoever does
 constexpr int64_t kPieces = 256;     // at most
-constexpr int64_t kGrain = 4;        // pieces that are worth a thread: 3 to 5 us, while the end of a parallel loop takes one
+constexpr int64_t kGrain = 2;        // pieces that are worth a thread: 2 us, while the end of a parallel loop takes one and others wait meanwhile
 
 struct Numbers {
   double max = -INFINITY, min = INFINITY, sum = 0, squares = 0;  // of finite elements
@@ -83,19 +83,17 @@ MYC_INLINE int32_t total(i32v v) {
   return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-// What a block adds up in lanes. Chains of their own hide how long an addition takes.
+// What a block adds up in lanes. Chains of their own hide how long an operation takes.
 struct Lanes {
   static constexpr int kChains = 4;
-  f32v high = splat(-INFINITY), low = splat(INFINITY), sum[kChains] = {}, squares[kChains] = {};
-  i32v zero[2] = {}, negative[2] = {};
+  f32v high[2] = {splat(-INFINITY), splat(-INFINITY)}, low[2] = {splat(INFINITY), splat(INFINITY)};
+  f32v sum[kChains] = {}, squares[kChains] = {};
 
   MYC_INLINE void take(f32v v, int k) {
-    high = max_or_second(v, high);
-    low = min_or_second(v, low);
+    high[k & 1] = max_or_second(v, high[k & 1]);
+    low[k & 1] = min_or_second(v, low[k & 1]);
     sum[k] += v;
     squares[k] = fma(v, v, squares[k]);
-    zero[k & 1] = count_equal(zero[k & 1], v, f32v{});
-    negative[k & 1] = count_less(negative[k & 1], v, f32v{});
   }
 };
 
@@ -112,7 +110,24 @@ double small_squares(const T* x, int64_t n) {
   return static_cast<double>(horizontal_sum(squares)) / kEnlarge / kEnlarge;
 }
 
-// A block of whole vectors, all of it finite; false if it is not.
+// How many elements of whole vectors are zero and, where there can be some, negative.
+template <bool kNegative, class T>
+MYC_INLINE void count_signs(const T* x, int64_t n, Numbers* numbers) {
+  i32v zero[2] = {}, negative[2] = {};
+  const auto take = [&](int64_t i, int k) __attribute__((always_inline)) {
+    const f32v v = load(x + i);
+    zero[k] = count_equal(zero[k], v, f32v{});
+    if (kNegative) negative[k] = count_less(negative[k], v, f32v{});
+  };
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) take(i, 0), take(i + kLanes, 1);
+  if (i < n) take(i, 0);
+  numbers->zero += total(zero[0] + zero[1]);
+  if (kNegative) numbers->negative += total(negative[0] + negative[1]);
+}
+
+// A block of whole vectors, all of it finite; false if it is not. Signs are counted in a second look, where the least element says that
+// there are some: after a ReLU nothing is negative.
 template <class T>
 MYC_INLINE bool take_finite(const T* x, int64_t n, Numbers* numbers) {
   constexpr int64_t step = Lanes::kChains * kLanes;
@@ -123,14 +138,18 @@ MYC_INLINE bool take_finite(const T* x, int64_t n, Numbers* numbers) {
   for (int k = 0; i < n; i += kLanes, ++k) lanes.take(load(x + i), k);
   const float squares = total(lanes.squares);
   if (!is_finite(squares)) return false;
-  const double high = horizontal_max(lanes.high), low = horizontal_min(lanes.low);
+  const double high = horizontal_max(max_or_second(lanes.high[0], lanes.high[1]));
+  const double low = horizontal_min(min_or_second(lanes.low[0], lanes.low[1]));
   numbers->max = high > numbers->max ? high : numbers->max;
   numbers->min = low < numbers->min ? low : numbers->min;
   numbers->sum += total(lanes.sum);
   const bool small = high < kSmall && low > -kSmall && (high != 0 || low != 0);
   numbers->squares += small ? small_squares(x, n) : squares;
-  numbers->zero += total(lanes.zero[0] + lanes.zero[1]);
-  numbers->negative += total(lanes.negative[0] + lanes.negative[1]);
+  if (low < 0) {
+    count_signs<true>(x, n, numbers);
+  } else if (low == 0) {
+    count_signs<false>(x, n, numbers);
+  }
   numbers->finite += n;
   return true;
 }

@@ -260,7 +260,7 @@ SETTINGS: dict[str, Setting] = {
                "the thread that sets it: a warning names the first operator, the count and the line."),
         _s("save_graphs", 0, env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS"), types=(bool, int),
            check=_save_graphs_level, parse=_save_graphs_from_env,
-           doc="0 nothing, 1 main stages, 2 all stages, 3 also pictures for Graphviz. The first "
+           doc="0 nothing, 1 main stages, 2 all passes, 3 also pictures for Graphviz. The first "
                "variable may also name a directory: level 2 into it."),
         _s("save_graphs_path", ".", env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH"),
            parse=_save_graphs_path_from_env,
@@ -268,7 +268,7 @@ SETTINGS: dict[str, Setting] = {
         _s("save_graphs_interval", 1, env=("MYCELIA_SAVE_GRAPHS_INTERVAL", "MS_DEV_DUMP_IR_INTERVAL"),
            check=_interval, doc="Of the files of saved graphs only every so many-th is written."),
         _s("save_graphs_passes", "", env=("MYCELIA_SAVE_GRAPHS_PASSES", "MS_DEV_DUMP_IR_PASSES"),
-           doc="Parts of names of stages and passes, comma-separated: graphs are saved after these alone."),
+           doc="Parts of names of files, comma-separated: graphs are saved under such names alone."),
         _s("save_graphs_format", 2, env=("MYCELIA_SAVE_GRAPHS_FORMAT", "MS_DEV_DUMP_IR_FORMAT"),
            check=_format, doc="What saved graphs tell: 0 what each node reads, 1 also types and attributes, "
            "2 also the user's lines and scopes."),

@@ -18,11 +18,11 @@ from mycelia.engine import _C, dispatch
 from mycelia.engine.backends import registry
 from mycelia.engine.backends.reference import compiled_function
 from mycelia.engine.base import config, log, plugins
-from mycelia.engine.compile import hoist, memory, placement
+from mycelia.engine.compile import hoist, memory, placement, program_text
 from mycelia.engine.compile.draft import Draft, Window, view_bases
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order, unfolded
-from mycelia.engine.compile.passes.graph_files import GraphFiles
+from mycelia.engine.compile.passes.graph_files import GraphFiles, is_part_of
 from mycelia.engine.compile.timing import Timing
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
@@ -200,6 +200,7 @@ class Builder:
     ) -> None:
         parts = None if frozen is None else hoist.split(graph, frozen)
         self.graph = graph if parts is None else parts.main
+        is_part_of(self.graph, graph)
         self.parts = [] if parts is None else parts.parts
         self.tensors = tensors or {}
         self.inputs = graph.parameters  # without what is hoisted
@@ -218,7 +219,7 @@ class Builder:
         """Puts copies into the graph of the program, and gives the devices of values that lie on others."""
         before = {u: o for o, u in enumerate(self.graph.outputs)}
         devices = placement.place(self.graph, self.plans, self.home)
-        GraphFiles(self.graph).write("placed")
+        GraphFiles(self.graph).after(registry.target().backend.name, "place", "placed")
         now = {u: self.graph.outputs[o] for u, o in before.items()}
         self.outputs = [now[v] for v in self.outputs]
         self.updates = [(now[u], p) for u, p in self.updates]
@@ -272,6 +273,11 @@ class Builder:
         made.nodes = tuple(node for node, *_ in self.order)
         made.task_groups = tuple(_in_instructions(nodes, draft.windows, made.nodes))
         made.info = report
+        GraphFiles(self.graph).built(
+            lambda: program_text.to_text(
+                made, self.graph, self.order, self.plans, self.numbers, self.places, self.frees
+            )
+        )
         announce(made, self.graph)
         return made
 

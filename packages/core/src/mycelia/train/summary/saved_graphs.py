@@ -2,8 +2,7 @@
 
 ``ms_output_before_opt_{id}.pb`` is a function's graph as it was captured, ``ms_output_after_opt_{id}.pb``
 and ``ms_output_optimize.pb`` (of the latest function) as it was optimized, which is what is differentiated,
-dumped and debugged; ``trace_code_graph_{serial}`` has its operators in order of execution. MindSpore's other
-stages have no counterpart, and so no file.
+dumped and debugged; ``trace_code_graph_{serial}`` has its operators in order of execution.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from mycelia.debug.dump.graph_files import text_of
 from mycelia.engine.base import config, files
 from mycelia.engine.base.wire import field
 from mycelia.engine.compile import failures
-from mycelia.engine.compile.passes.graph_files import folder
+from mycelia.engine.compile.passes.graph_files import folder, place_for
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.observing.observers import Watched
 from mycelia.train.summary.graph import graph_message
@@ -29,7 +28,7 @@ class SavedGraphs:
     """A listener of compilations. While `save_graphs` is 0 it writes nothing."""
 
     def __init__(self) -> None:
-        self.ids, self.serials = itertools.count(), itertools.count()
+        self.ids = itertools.count()
 
     def staged(self, stage: str, graph: Graph) -> None:
         """A graph after a stage of its compilation.  Errors: OSError."""
@@ -46,8 +45,9 @@ class SavedGraphs:
             return
         files.write(os.path.join(path, f"ms_output_after_opt_{number}.pb"), model)
         files.write(os.path.join(path, "ms_output_optimize.pb"), model)
-        text = text_of(Watched(graph.name, graph, number))
-        files.write(os.path.join(path, f"trace_code_graph_{next(self.serials):04d}"), [text])
+        trace = place_for("trace_code_graph")
+        if trace is not None:
+            files.write(trace, [text_of(Watched(graph.name, graph, number))])
 
     def failed(self, error: BaseException, function: Any, tensors: Sequence[Any]) -> None:
         """Nothing is written then."""

@@ -152,10 +152,11 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
     own_regions(graph)
     number_operators(graph)
     files = GraphFiles(graph)
-    files.write("captured")
-    for step in pipeline("optimize") if passes is None else passes:
-        _run(step, graph, files, step.name, lambda run: sum(map(run, list(all_graphs(graph)))), verify)
-    files.write("validate")
+    files.stage("captured")
+    for number, step in enumerate(pipeline("optimize") if passes is None else passes):
+        if _run(step, graph, lambda run: sum(map(run, list(all_graphs(graph)))), verify):
+            files.opt_pass(number, step.name)
+    files.stage("validate")
 
 
 def lower(graph: Graph, backend: registry.LoadedBackend, frozen: Collection[int] = ()) -> Graph:
@@ -169,9 +170,11 @@ def lower(graph: Graph, backend: registry.LoadedBackend, frozen: Collection[int]
     if is_off("lower"):
         return lowered
     files = GraphFiles(lowered)
-    for step in steps:
-        _run(step, lowered, files, f"lower_{step.name}", lambda run: run(lowered), verify)
-    files.write("lowered")
+    files.before(backend.backend.name)
+    for number, step in enumerate(steps):
+        if _run(step, lowered, lambda run: run(lowered), verify):
+            files.device_pass("lower", number, step.name)
+    files.after(backend.backend.name, "lower", "lowered")
     return lowered
 
 
@@ -179,21 +182,20 @@ def order(graph: Graph, backend: registry.LoadedBackend, draft: Draft) -> None:
     """Puts the nodes of a lowered `graph`, which nobody else has, into the order in which they run on
     `backend`, and decides what else `draft` holds.
     """
-
     files = GraphFiles(graph)
-    for step in pipeline("order", backend, draft=draft):
-        _run(step, graph, files, f"order_{step.name}", lambda run: run(graph), draft.verify)
+    for number, step in enumerate(pipeline("order", backend, draft=draft)):
+        if _run(step, graph, lambda run: run(graph), draft.verify):
+            files.device_pass("order", number, step.name)
+    files.ordered()
 
 
 def _run(
     step: Pass,
     graph: Graph,
-    files: GraphFiles,
-    stage: str,
     apply: Callable[[Callable[[Graph], int]], int],
     valid: Callable[[Graph], None],
-) -> None:
-    """Lets one pass run by `apply`, tells of it, checks the graph with `valid` and writes its file."""
+) -> bool:
+    """Lets one pass run by `apply`, tells of it, checks the graph with `valid`; whether something changed."""
     before = len(graph.nodes)
     changes = apply(step.run)
     if log.wants(11000, debug=3):
@@ -205,7 +207,7 @@ def _run(
         for node in graph.nodes:
             if node.parts and not node.made_by:
                 node.made_by = step.name
-        files.write(stage)
+    return bool(changes)
 
 
 def own_regions(graph: Graph) -> None:
