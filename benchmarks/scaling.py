@@ -17,9 +17,9 @@ BENCHES = {  # name: (bench, case, (our side, the peer's))
     "BERT-mini training": (training, "BERT-mini b8 t128", ("mycelia", "torch")),
 }
 NOTE = (
-    "Wall time, best of the rounds; faster = one thread / two threads, bar 1.8; slow-down = two threads "
-    "beside two busy processes / without, bar 1.1 x LiteRT's. Figures mean something on an otherwise idle "
-    "machine only: load was {}."
+    "Wall time, medians of rounds by turns; faster = one thread / two threads, bar 1.8; slow-down = two "
+    "threads beside two busy processes / without, bar 1.1 x the peer's. Figures mean something on an "
+    "otherwise idle machine only: load was {}."
 )
 
 
@@ -28,25 +28,34 @@ def spin() -> None:
         pass
 
 
-def walls(bench, case: str, side: str) -> list[float]:
-    """Best wall seconds of one call: with one thread, with two, with two beside two busy processes."""
+ROUNDS = 15
+
+
+def walls(bench, case: str, sides: tuple[str, ...]) -> dict[str, list[float]]:
+    """Wall seconds of one call by side: with one thread, with two, with two beside two busy processes.
+
+    Medians of rounds by turns; a side without the case is left out.
+    """
     path, table = Path(bench.__file__), bench.TABLES[0].title
-    one, two = Child(path, side, 1, "0"), Child(path, side, 2, "0-1")
 
-    def best(child: Child, rounds: int = 15) -> float | None:
-        found = [child.ask(table=table, case=case, do="wall").get("value") for _ in range(rounds)]
-        return None if None in found else min(found)
+    def medians(children: dict[str, Child]) -> dict[str, float]:
+        found = {side: [] for side in children}
+        for _ in range(ROUNDS):
+            for side, child in children.items():
+                found[side].append(child.ask(table=table, case=case, do="wall").get("value"))
+        return {side: statistics.median(times) for side, times in found.items() if None not in times}
 
-    quiet = [best(one), best(two)]
-    one.close()
+    one, two = ({side: Child(path, side, n, "0-1" if n == 2 else "0") for side in sides} for n in (1, 2))
+    quiet = medians(one), medians(two)
     foreign = [multiprocessing.Process(target=spin, daemon=True) for _ in range(2)]
     for each in foreign:
         each.start()
-    times = [two.ask(table=table, case=case, do="wall").get("value") for _ in range(5)]
+    busy = medians(two)
     for each in foreign:
         each.kill()
-    two.close()
-    return [*quiet, None if None in times else statistics.median(times)]
+    for child in (*one.values(), *two.values()):
+        child.close()
+    return {side: [quiet[0][side], quiet[1][side], busy[side]] for side in busy}
 
 
 def report_of(benches: dict, title: str) -> None:
@@ -54,13 +63,18 @@ def report_of(benches: dict, title: str) -> None:
     load = f"{Path('/proc/loadavg').read_text().split()[0]} before"
     rows = []
     for name, (bench, case, sides) in benches.items():
+        found = walls(bench, case, tuple(side for side in sides if peers.python_of(side)))
+        slow = {side: busy / two for side, (_, two, busy) in found.items()}
         for side in sides:
-            found = walls(bench, case, side) if peers.python_of(side) else [None] * 3
-            if None in found:
+            if side not in found:
                 rows.append([name, side, *("-" * 5)])
                 continue
-            times = [f"{t * 1e3:.4g} ms" for t in found]
-            rows.append([name, side, *times, f"{found[0] / found[1]:.2f}", f"{found[2] / found[1]:.2f}"])
+            one, two, busy = found[side]
+            times = [f"{t * 1e3:.4g} ms" for t in found[side]]
+            rows.append([name, side, *times, f"{one / two:.2f}", f"{slow[side]:.2f}"])
+        if len(slow) == len(sides):
+            ratio = slow[sides[0]] / slow[sides[1]]
+            rows.append([name, "ratio", *("-" * 4), f"{ratio:.3f}"])
     head = ["case", "side", "one thread", "two threads", "two, machine busy", "faster", "slow-down"]
     peers.report(title, rows, NOTE.format(load), head, "--no-write" not in sys.argv)
 
