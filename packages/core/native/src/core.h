@@ -269,6 +269,7 @@ inline bool tracked(PyObject* o) { return is_tensor(o) && as_tensor(o)->node; }
 int init_program(PyObject* module);
 int init_signature(PyObject* module);
 int init_dump_step(PyObject* module);
+int init_shared_sums(PyObject* module);
 
 // faults.cc: whether the native stack of a fault goes to a file descriptor; the end of that.
 PyObject* watch_faults(PyObject*, PyObject* descriptor);

@@ -7,12 +7,14 @@ message (`Board.sleeping`). What one core writes must be seen by others in that 
 from __future__ import annotations
 
 import platform
+import struct
 import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from mycelia.engine import _C
 from mycelia.engine.communication.shared import Placed, Segment, open_segment
 
 #: Entries that stand at a time: entry k is written over by entry k + TURNS.
@@ -20,7 +22,10 @@ TURNS = 64
 _WORDS = 8  # of 8 bytes: number, ended, segment, descriptor, size, offset, elements, length of the text
 _LINE = 512  # bytes of an entry: the words, and the text
 _TEXT = 8 * _WORDS
-SIZE = (TURNS + 1) * _LINE  # the last line: whether its owner sleeps
+_FIELDS = struct.Struct(f"={_WORDS - 1}q")
+SIZE = (TURNS + 1) * _LINE  # the last line: what its owner waits for
+#: What the owner of a board waits for: nothing, that an entry of others is written, or messages.
+NOTHING, ENTRIES, MESSAGES = range(3)
 _fence = threading.Lock()
 
 
@@ -42,8 +47,9 @@ class Board:
     """One process's entries for a group, its own or another's."""
 
     def __init__(self, memory: Segment | np.ndarray) -> None:
-        self._memory = memory
-        raw = memoryview(memory.bytes if isinstance(memory, Segment) else memory)[:SIZE]
+        self._owner = memory  # a segment is there for others as long as it is held
+        self._memory = memory.bytes if isinstance(memory, Segment) else memory
+        raw = memoryview(self._memory)[:SIZE]
         self._bytes, self._words = raw.cast("B"), raw.cast("B").cast("q")
 
     @classmethod
@@ -56,36 +62,47 @@ class Board:
         if len(what) > _LINE - _TEXT:
             return False
         line = number % TURNS * _LINE
-        words, at = self._words, line >> 3
-        words[at] = -1
-        self._bytes[line + _TEXT : line + _TEXT + len(what)] = what
+        self._words[line >> 3] = -1
         fields = (ended, place.segment, place.descriptor, place.size, place.offset, elements, len(what))
-        for i, field in enumerate(fields, 1):
-            words[at + i] = field
-        words[at] = number + 1  # memory begins with zeros
+        _FIELDS.pack_into(self._bytes, line + 8, *fields)
+        self._bytes[line + _TEXT : line + _TEXT + len(what)] = what
+        self._words[line >> 3] = number + 1  # memory begins with zeros
         return True
 
     def read(self, number: int) -> Entry | None:
         line = number % TURNS * _LINE
-        words, at = self._words, line >> 3
-        if words[at] != number + 1:
+        if self._words[line >> 3] != number + 1:
             return None
-        ended, segment, descriptor, size, offset, elements, length = words[at + 1 : at + _WORDS].tolist()
+        ended, *place, elements, length = _FIELDS.unpack_from(self._bytes, line + 8)
         what = self._bytes[line + _TEXT : line + _TEXT + length].tobytes()
-        return Entry(ended, (segment, descriptor, size, offset), elements, what)
+        return Entry(ended, tuple(place), elements, what)
+
+    def wait(self, number: int, looks_s: float, sleeps_s: float) -> bool:
+        """Whether its owner has written the entry: it is looked at all the time first, then slept until it
+        changes. Who sleeps must say so before (`say`), and look again.
+        """
+        line = number % TURNS * _LINE
+        return _C.await_word(self._memory, line, (number + 1) & 0xFFFFFFFF, looks_s, sleeps_s)
+
+    def wake(self, number: int) -> None:
+        """Those go on who wait for this entry."""
+        _C.wake_word(self._memory, number % TURNS * _LINE)
 
     @property
-    def sleeps(self) -> bool:
-        """Whether its owner has to be woken by a message; asked after writing."""
-        with _fence:  # what was written before is seen before this is read
-            pass
-        return bool(self._words[TURNS * _LINE >> 3])
+    def said(self) -> int:
+        """What its owner waits for; asked after `see`."""
+        return self._words[TURNS * _LINE >> 3]
 
-    def sleep(self, value: bool) -> None:
-        """Its owner says that it has to be woken; afterwards it looks once more before it sleeps."""
-        self._words[TURNS * _LINE >> 3] = value
-        with _fence:
-            pass
+    def say(self, what: int) -> None:
+        """Its owner says what it waits for; afterwards it looks once more before it sleeps."""
+        self._words[TURNS * _LINE >> 3] = what
+        see()
+
+
+def see() -> None:
+    """What was written before is seen before what is read afterwards."""
+    with _fence:
+        pass
 
 
 class Boards:

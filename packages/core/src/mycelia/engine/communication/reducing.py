@@ -12,16 +12,19 @@ are made in the order of ranks in either case: the bits are those of `all_reduce
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from mycelia.engine import _C
 from mycelia.engine.base import errors
 from mycelia.engine.communication import reductions, shared
-from mycelia.engine.communication.board import TURNS, Boards
+from mycelia.engine.communication.board import ENTRIES, MESSAGES, NOTHING, TURNS, Boards, see
 from mycelia.engine.communication.shared import Placed, Pool
 from mycelia.engine.communication.transport import (
     ADDED,
@@ -41,8 +44,31 @@ WHOLE_BYTES = 32 << 10
 _TOLD_BYTES = 1 << 20  # that memory of this size may be written again is worth a message of its own
 _FORGOTTEN = 4096  # so many later nobody asks for one any more: there was an error in between
 _LOOK_S = 0.05  # between two looks at boards while it is waited for messages
-_SPIN_S = 5e-5  # that are looked at all the time before: being woken costs both sides as much
+_SPIN_S = 1e-5  # that an entry is looked at all the time: falling asleep and waking costs as much
+_NAP_S = 1e-3  # that it is slept for one, at most
+_NAPS_S = 5e-3  # that it is looked for entries alone, before messages are waited for, too
+_RECIPES = 256  # what is known of calls, at most
 _GENERATION = 1 << 40  # numbers of a group begin behind those of one that had its name before
+
+
+_NOTHING = np.empty(0, np.uint8)
+
+
+class _Recipe(NamedTuple):
+    """What calls with arrays of the same sizes share. `what`: the call, `told`: the same for boards;
+    `results`: where each result begins, its elements and its shape; `offsets`: where arrays are laid, in
+    bytes; `count`: elements with gaps; `cuts`: which elements are whose, and none if each adds all.
+    """
+
+    what: str
+    told: bytes
+    results: list[tuple[int, int, tuple[int, ...]]]
+    offsets: tuple[int, ...]
+    count: int
+    cuts: list[slice]
+    reduction: str
+    divisor: float
+    scatters: bool
 
 
 class _Started:
@@ -51,13 +77,11 @@ class _Started:
     there; `is_taken`: somebody makes them.
     """
 
-    def __init__(self, what: str, shapes: list, reduction: str, divisor: float) -> None:
-        self.what, self.shapes, self.reduction, self.divisor = what, shapes, reduction, divisor
+    def __init__(self, recipe: _Recipe) -> None:
+        self.recipe, self.what, self.cuts = recipe, recipe.what, recipe.cuts
         self.phase = GIVEN
-        self.own = np.empty(0, np.uint8)  # all elements of this member
+        self.own = _NOTHING  # all elements of this member
         self.place: Placed | None = None  # where the others see them
-        self.cuts: list[slice] = []  # which elements are whose; none: each adds all
-        self.scatters = False
         self.parts: list[np.ndarray | None] = []
         self.awaited: set[int] = set()
         self.opening: set[int] = set()
@@ -100,6 +124,7 @@ class Reducing:
         self._open: dict[int, _Started] = {}
         transport.started[self._name] = self
         self._boards = Boards(self._near)
+        self._recipes: dict[tuple, _Recipe] = {}
         self.rest(False)
         if self._boards.own is not None:
             for peer in self._near:
@@ -118,36 +143,64 @@ class Reducing:
         dtype and elements; `scatters`: of the one array, which is as many equal parts as there are members,
         each member gets its own part only. Errors: as collectives have.
         """
-        dtype, size = arrays[0].dtype, self._size
-        reductions.check("all_reduce", reduction, dtype)
-        offsets, count = _layout(arrays, dtype)
-        kind = "reduce_scatter" if scatters else "all_reduce"
-        what = f"{kind}({reduction}, {reductions.name_of(dtype)} [{count}], started for {name})"
-        shapes = [(0, (count // size,))] if scatters else [(at, a.shape) for at, a in zip(offsets, arrays)]
-        started = _Started(what, shapes, reduction, divisor)
-        started.scatters = scatters
-        if scatters or (size > 2 and count * dtype.itemsize > WHOLE_BYTES):
-            bounds = [count * i // size for i in range(size + 1)]
-            started.cuts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
-        transport = self._transport
+        shapes = tuple([array.shape for array in arrays])
+        key = reduction, divisor, name, scatters, arrays[0].dtype, shapes
+        recipe = self._recipes.get(key)
+        if recipe is None:
+            if len(self._recipes) >= _RECIPES:
+                self._recipes.clear()
+            recipe = self._recipes[key] = self._new_recipe(*key)
+        started, transport = _Started(recipe), self._transport
         with transport.lock:
             number, self._number = self._number, self._number + 1
             self._open.pop(number - _FORGOTTEN, None)
-            is_written = self._lay(number, started, arrays, offsets, count)
-            started.parts = [None] * size
+            is_written = self._lay(number, started, arrays)
+            started.parts = [None] * self._size
             started.parts[self._rank] = started.own[started.cuts[self._rank]] if started.cuts else started.own
             started.awaited = set(self._others)
             self._open[number] = started
-            for peer in self._others:
-                if not is_written or peer not in self._boards.readers & self._boards.others.keys():
-                    cut = started.cuts[peer] if started.cuts else slice(count)
-                    self._give(number, started, peer, GIVEN, cut)
-                elif self._boards.others[peer].sleeps:
-                    self._post(number, started, peer, WRITTEN, None)
-            for message in transport.early.pop((self._name, number), ()):
-                self._arrived(*message)
-        transport.begun()
+            self._tell(number, started, is_written)
+            if transport.early:
+                for message in transport.early.pop((self._name, number), ()):
+                    self._arrived(*message)
+        if len(self._open) > 1 or not is_written or transport.has_mover:
+            transport.begun()
         return number
+
+    def _new_recipe(
+        self, reduction: str, divisor: float, name: str, scatters: bool, dtype: np.dtype, shapes: Sequence
+    ) -> _Recipe:
+        reductions.check("all_reduce", reduction, dtype)
+        size, sizes = self._size, [math.prod(shape) for shape in shapes]
+        offsets, count = _layout(sizes, dtype)
+        kind = "reduce_scatter" if scatters else "all_reduce"
+        what = f"{kind}({reduction}, {reductions.name_of(dtype)} [{count}], started for {name})"
+        results = list(zip(offsets, sizes, shapes))
+        if scatters:
+            results = [(0, count // size, (count // size,))]
+        cuts = []
+        if scatters or (size > 2 and count * dtype.itemsize > WHOLE_BYTES):
+            bounds = [count * i // size for i in range(size + 1)]
+            cuts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
+        begins = tuple(at * dtype.itemsize for at in offsets)
+        return _Recipe(what, what.encode(), results, begins, count, cuts, reduction, divisor, scatters)
+
+    def _tell(self, number: int, started: _Started, is_written: bool) -> None:
+        """Lets the others know of what was laid down: those that read the board by that, others by messages."""
+        boards, awaits = self._boards, False
+        if is_written:
+            see()
+        for peer in self._others:
+            if not is_written or peer not in boards.readers or peer not in boards.others:
+                cut = started.cuts[peer] if started.cuts else slice(started.recipe.count)
+                self._give(number, started, peer, GIVEN, cut)
+                continue
+            said = boards.others[peer].said
+            awaits = awaits or said == ENTRIES
+            if said == MESSAGES:
+                self._post(number, started, peer, WRITTEN, None)
+        if awaits and boards.own is not None:
+            boards.own.wake(number)
 
     def finish(self, number: int) -> list[np.ndarray]:
         """The sums of a reduction that was started, in memory of their own.
@@ -160,7 +213,7 @@ class Reducing:
                 started = self._open.get(number)
                 if started is None:
                     raise errors.runtime_error("all_reduce", "these sums were taken, or never started")
-                job = self._next_for(started)
+                job = self._next_for(number, started)
                 if job is None and self._is_over(started) and started.failure is None:
                     del self._open[number]
                     break
@@ -168,9 +221,9 @@ class Reducing:
                 job()
         total = started.total
         assert total is not None  # by `_is_over`
-        return [total[at : at + _count(shape)].reshape(shape) for at, shape in started.shapes]
+        return [total[at : at + size].reshape(shape) for at, size, shape in started.recipe.results]
 
-    def _next_for(self, started: _Started) -> Callable[[], None] | None:
+    def _next_for(self, number: int, started: _Started) -> Callable[[], None] | None:
         """What makes sums, after waiting for it; None where that is over, or when another thread was waited
         for. Errors: as `finish`.
         """
@@ -181,15 +234,15 @@ class Reducing:
         job = None if self._is_over(started) else transport.next_job()
         if job is None and started.is_taken:
             self._changed.wait(transport.timeout_s)
-        elif job is None and not self._wait(started):
+        elif job is None and not self._wait(number, started):
             late = sorted(started.awaited | started.opening) or self._others
             raise self._late(started.what, late)
         return job
 
-    def _wait(self, started: _Started) -> bool:
+    def _wait(self, number: int, started: _Started) -> bool:
         """Until something can be done for a reduction; False if time was over first."""
         begin = time.monotonic()
-        while self._boards.others and time.monotonic() - begin < _SPIN_S:
+        while self._nap(number, started) and time.monotonic() - begin < _NAPS_S:
             if self._may_go_on(started):
                 return True
         end = begin + self._transport.timeout_s
@@ -203,9 +256,23 @@ class Reducing:
         finally:
             self.rest(False)
 
+    def _nap(self, number: int, started: _Started) -> bool:
+        """Waits a moment for the entry of a member; False where messages are what has to be waited for."""
+        own, others = self._boards.own, self._boards.others
+        if own is None or self._transport.has_mover or started.phase != GIVEN:
+            return False
+        peer = next((peer for peer in started.awaited if peer in others), None)
+        if peer is None or not self._transport.flushed():
+            return False
+        if not others[peer].wait(number, _SPIN_S, 0):
+            own.say(ENTRIES)
+            others[peer].wait(number, 0, _NAP_S)
+            own.say(NOTHING)
+        return True
+
     def rest(self, value: bool) -> None:
         if self._boards.own is not None:
-            self._boards.own.sleep(value or self._transport.has_mover)
+            self._boards.own.say(MESSAGES if value or self._transport.has_mover else NOTHING)
 
     # ---- messages
 
@@ -235,12 +302,13 @@ class Reducing:
 
     def _look(self, number: int, started: _Started) -> None:
         """Takes what is written on boards for a reduction."""
-        for peer in [peer for peer in started.awaited if peer in self._boards.others]:
-            entry = self._boards.others[peer].read(number)
+        for peer in tuple(started.awaited):
+            board = self._boards.others.get(peer)
+            entry = None if board is None else board.read(number)
             if entry is None:
                 continue
             place = Placed(started.own.dtype, (entry.elements,), *entry.place)
-            what = entry.what.decode()
+            what = started.what if entry.what == started.recipe.told else entry.what.decode()
             self._take(number, started, peer, Message(self._name, number, what, place, GIVEN, entry.ended))
             self._ends_of[peer] = max(self._ends_of[peer], entry.ended)
             part = started.parts[peer]
@@ -296,24 +364,22 @@ class Reducing:
         offset = place.offset + (cut.start or 0) * array.itemsize
         self._post(number, started, peer, phase, place._replace(shape=array.shape, offset=offset))
 
-    def _lay(self, number: int, started: _Started, arrays: Sequence, offsets: list[int], count: int) -> bool:
+    def _lay(self, number: int, started: _Started, arrays: Sequence) -> bool:
         """Copies the arrays to where others see them, or together; whether that is written on the board."""
-        dtype, board = arrays[0].dtype, self._boards.own
+        recipe, dtype, board = started.recipe, arrays[0].dtype, self._boards.own
         free = min([self._ended, *(self._ends_of[peer] for peer in self._near)])
-        is_short = count * dtype.itemsize <= shared.LEAST_BYTES
+        is_short = recipe.count * dtype.itemsize <= shared.LEAST_BYTES
         room = None
         if self._near and not (is_short and len(self._boards.readers) < len(self._others)):
-            room = self._pool.room(number, free, dtype, count)
+            room = self._pool.room(number, free, dtype, recipe.count)
         if room is None:
-            started.own = fresh(dtype, count)
+            started.own = fresh(dtype, recipe.count)
         else:
-            started.own, started.place, new_to = room
-            started.opening = new_to
-        for at, array in zip(offsets, arrays):
-            started.own[at : at + array.size] = array.reshape(-1)
+            started.own, started.place, started.opening = room
+        _C.lay_down(started.own, recipe.offsets, list(arrays))
         if board is None or started.place is None or number - free >= TURNS:
             return False
-        return board.write(number, self._ended, started.place, count, started.what.encode())
+        return board.write(number, self._ended, started.place, recipe.count, recipe.told)
 
     # ---- going on
 
@@ -350,9 +416,10 @@ class Reducing:
             for part, share in zip(parts, started.cuts):
                 total[share] = part
             return total
-        shares = bool(started.cuts) and not started.scatters
+        recipe = started.recipe
+        shares = bool(started.cuts) and not recipe.scatters
         target = own[started.cuts[self._rank]] if shares else fresh(own.dtype, parts[self._rank].size)
-        reductions.combine_blocks(parts, started.reduction, started.divisor, target)
+        reductions.combine_blocks(parts, recipe.reduction, recipe.divisor, target)
         return None if shares else target
 
     def _give_sums(self, number: int, started: _Started) -> None:
@@ -375,7 +442,7 @@ class Reducing:
         if started.place is not None and started.own.nbytes >= _TOLD_BYTES:
             for peer in self._near:
                 self._post(number, started, peer, TAKEN, None)
-        started.own = started.own[:0]
+        started.own = _NOTHING
 
     # ---- waiting
 
@@ -418,16 +485,12 @@ def _not_the_same(mine: str, other: str) -> Exception:
     )  # fmt: skip
 
 
-def _layout(arrays: Iterable[np.ndarray], dtype: np.dtype) -> tuple[list[int], int]:
+def _layout(sizes: Sequence[int], dtype: np.dtype) -> tuple[list[int], int]:
     """Where each array begins, in elements, and how many there are: each at a line of the cache."""
     line = max(1, shared.ALIGNMENT // dtype.itemsize)
     offsets, end = [], 0
-    for array in arrays:
+    for size in sizes:
         begin = -(-end // line) * line
         offsets.append(begin)
-        end = begin + array.size
+        end = begin + size
     return offsets, end
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape, dtype=np.int64))

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from mycelia.engine import _C
 from mycelia.engine.base.dtypes import BFLOAT16_BITS, from_bfloat16_bits, to_bfloat16_bits
 
 _STEP = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -59,6 +60,7 @@ def combine(parts: Sequence[np.ndarray], reduction: str, out: np.ndarray | None 
     return out
 
 
+_NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_BYTES = 256 << 10  # that stay in a core's cache between steps
 
 
@@ -66,6 +68,9 @@ def combine_blocks(parts: Sequence[np.ndarray], reduction: str, divisor: float, 
     """`combine` of flat arrays in `out`, which may be one of them, and then divided by `divisor`: as an op
     divides, so 16-bit floats are rounded twice.
     """
+    if reduction == "sum" and len(parts) > 1 and out.dtype in _NATIVE:
+        _C.add_up(list(parts), divisor, out)
+        return
     length = max(1, _BLOCK_BYTES // out.itemsize)
     is_part = any(map(partial(np.may_share_memory, out), parts))
     spare = np.empty(min(length, out.size), out.dtype) if is_part else None

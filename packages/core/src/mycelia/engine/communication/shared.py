@@ -178,8 +178,20 @@ _SMALL_BYTES, _TURNS = 1 << 20, 4
 class _Kept:
     """Memory, and the number of the last reduction that it was for."""
 
+    __slots__ = ("memory", "last", "_seen", "_as")
+
     def __init__(self, memory: Segment | np.ndarray, last: int) -> None:
         self.memory, self.last = memory, last
+        self._seen: np.ndarray | None = None
+        self._as: tuple[int, int, np.dtype] | None = None
+
+    def array(self, offset: int, count: int, dtype: np.dtype) -> np.ndarray:
+        """`count` elements from that byte on."""
+        if self._seen is None or self._as != (offset, count, dtype):
+            memory = self.memory.bytes if isinstance(self.memory, Segment) else self.memory
+            self._as = offset, count, dtype
+            self._seen = memory[offset : offset + count * dtype.itemsize].view(dtype)
+        return self._seen
 
 
 class Pool:
@@ -201,6 +213,13 @@ class Pool:
         reductions below `free` may be written again. None if there is no memory for so much.
         """
         size = count * dtype.itemsize
+        oldest = self._own[0] if len(self._own) == _TURNS else None
+        if (
+            oldest is not None and size < _SMALL_BYTES and oldest.last < free
+            and oldest.memory.size == -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        ):  # fmt: skip
+            self._own.append(self._own.pop(0))
+            return self._given(oldest, number, dtype, count)
         fitting = [kept for kept in self._own if kept.last < free and kept.memory.size >= size]
         if len(fitting) < (_TURNS if size < _SMALL_BYTES else 1):
             fitting = []
@@ -215,11 +234,17 @@ class Pool:
             except OSError:
                 return None
             self._own.append(best)
-        best.last, segment = number, best.memory
-        new = set(self._processes) - segment.known_to
-        segment.known_to |= new
+        return self._given(best, number, dtype, count)
+
+    def _given(
+        self, kept: _Kept, number: int, dtype: np.dtype, count: int
+    ) -> tuple[np.ndarray, Placed, set[int]]:
+        kept.last, segment = number, kept.memory
+        new = self._processes.keys() - segment.known_to
+        if new:
+            segment.known_to |= new
         place = Placed(dtype, (count,), segment.number, segment.descriptor, segment.size, 0)
-        return segment.bytes[:size].view(dtype), place, new
+        return kept.array(0, count, dtype), place, new
 
     def take(self, number: int, member: int, place: Placed) -> tuple[np.ndarray, bool]:
         """What a member has laid down for reduction `number`, and whether its segment was opened for it.
@@ -234,9 +259,7 @@ class Pool:
             opened = open_segment(self._processes[member], place.descriptor, place.size)
             kept = self._others[member, place.segment] = _Kept(opened, number)
         kept.last = number
-        size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
-        bytes_of = kept.memory[place.offset : place.offset + size]
-        return bytes_of.view(place.dtype).reshape(place.shape), is_new
+        return kept.array(place.offset, place.shape[0], place.dtype), is_new
 
 
 def _unused_for(kept: Sized) -> int:
