@@ -19,7 +19,8 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.communicator import Communicator, Pending
-from mycelia.engine.communication.reducing import WHOLE_BYTES, Reducing
+from mycelia.engine.communication.recipes import WHOLE_BYTES
+from mycelia.engine.communication.reducing import Reducing
 from mycelia.engine.communication.shared import Placed, Shelf
 from mycelia.engine.communication.transport import Message, Transport, as_bytes, from_bytes
 

@@ -12,12 +12,10 @@ are made in the order of ranks in either case: the bits are those of `all_reduce
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from mycelia.engine import _C
 from mycelia.engine.base import errors
 from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.board import ENTRIES, MESSAGES, NOTHING, TURNS, Boards, see
+from mycelia.engine.communication.recipes import Recipe, recipe_of
 from mycelia.engine.communication.shared import Placed, Pool
 from mycelia.engine.communication.transport import (
     ADDED,
@@ -39,8 +38,6 @@ from mycelia.engine.communication.transport import (
     fresh,
 )
 
-#: Arrays up to this size go whole to everybody: one round of messages is quicker than half of the bytes.
-WHOLE_BYTES = 32 << 10
 _TOLD_BYTES = 1 << 20  # that memory of this size may be written again is worth a message of its own
 _FORGOTTEN = 4096  # so many later nobody asks for one any more: there was an error in between
 _LOOK_S = 0.05  # between two looks at boards while it is waited for messages
@@ -54,30 +51,13 @@ _GENERATION = 1 << 40  # numbers of a group begin behind those of one that had i
 _NOTHING = np.empty(0, np.uint8)
 
 
-class _Recipe(NamedTuple):
-    """What calls with arrays of the same sizes share. `what`: the call, `told`: the same for boards;
-    `results`: where each result begins, its elements and its shape; `offsets`: where arrays are laid, in
-    bytes; `count`: elements with gaps; `cuts`: which elements are whose, and none if each adds all.
-    """
-
-    what: str
-    told: bytes
-    results: list[tuple[int, int, tuple[int, ...]]]
-    offsets: tuple[int, ...]
-    count: int
-    cuts: list[slice]
-    reduction: str
-    divisor: float
-    scatters: bool
-
-
 class _Started:
     """A reduction on its way. `parts`: what came in this round, by member; `awaited`: from whom it has not;
     `opening`: members that have still to open memory that is new to them; `total`: the sums, when they are
     there; `is_taken`: somebody makes them.
     """
 
-    def __init__(self, recipe: _Recipe) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         self.recipe, self.what, self.cuts = recipe, recipe.what, recipe.cuts
         self.phase = GIVEN
         self.own = _NOTHING  # all elements of this member
@@ -124,7 +104,7 @@ class Reducing:
         self._open: dict[int, _Started] = {}
         transport.started[self._name] = self
         self._boards = Boards(self._near)
-        self._recipes: dict[tuple, _Recipe] = {}
+        self._recipes: dict[tuple, Recipe] = {}
         self.rest(False)
         if self._boards.own is not None:
             for peer in self._near:
@@ -149,7 +129,7 @@ class Reducing:
         if recipe is None:
             if len(self._recipes) >= _RECIPES:
                 self._recipes.clear()
-            recipe = self._recipes[key] = self._new_recipe(*key)
+            recipe = self._recipes[key] = recipe_of(self._size, *key)
         started, transport = _Started(recipe), self._transport
         with transport.lock:
             number, self._number = self._number, self._number + 1
@@ -166,24 +146,6 @@ class Reducing:
         if len(self._open) > 1 or not is_written or transport.has_mover:
             transport.begun()
         return number
-
-    def _new_recipe(
-        self, reduction: str, divisor: float, name: str, scatters: bool, dtype: np.dtype, shapes: Sequence
-    ) -> _Recipe:
-        reductions.check("all_reduce", reduction, dtype)
-        size, sizes = self._size, [math.prod(shape) for shape in shapes]
-        offsets, count = _layout(sizes, dtype)
-        kind = "reduce_scatter" if scatters else "all_reduce"
-        what = f"{kind}({reduction}, {reductions.name_of(dtype)} [{count}], started for {name})"
-        results = list(zip(offsets, sizes, shapes))
-        if scatters:
-            results = [(0, count // size, (count // size,))]
-        cuts = []
-        if scatters or (size > 2 and count * dtype.itemsize > WHOLE_BYTES):
-            bounds = [count * i // size for i in range(size + 1)]
-            cuts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
-        begins = tuple(at * dtype.itemsize for at in offsets)
-        return _Recipe(what, what.encode(), results, begins, count, cuts, reduction, divisor, scatters)
 
     def _tell(self, number: int, started: _Started, is_written: bool) -> None:
         """Lets the others know of what was laid down: those that read the board by that, others by messages."""
@@ -213,31 +175,28 @@ class Reducing:
                 started = self._open.get(number)
                 if started is None:
                     raise errors.runtime_error("all_reduce", "these sums were taken, or never started")
-                job = self._next_for(number, started)
-                if job is None and self._is_over(started) and started.failure is None:
+                self.sort()
+                if started.failure is not None:
+                    raise started.failure
+                if self._is_over(started):
                     del self._open[number]
                     break
+                job = self._transport.next_job()
+                if job is None:
+                    self._await(number, started)
             if job is not None:
                 job()
         total = started.total
         assert total is not None  # by `_is_over`
         return [total[at : at + size].reshape(shape) for at, size, shape in started.recipe.results]
 
-    def _next_for(self, number: int, started: _Started) -> Callable[[], None] | None:
-        """What makes sums, after waiting for it; None where that is over, or when another thread was waited
-        for. Errors: as `finish`.
-        """
-        transport = self._transport
-        self.sort()
-        if started.failure is not None:
-            raise started.failure
-        job = None if self._is_over(started) else transport.next_job()
-        if job is None and started.is_taken:
-            self._changed.wait(transport.timeout_s)
-        elif job is None and not self._wait(number, started):
+    def _await(self, number: int, started: _Started) -> None:
+        """Until something can be done for a reduction, or another thread has made it. Errors: as `finish`."""
+        if started.is_taken:
+            self._changed.wait(self._transport.timeout_s)
+        elif not self._wait(number, started):
             late = sorted(started.awaited | started.opening) or self._others
             raise self._late(started.what, late)
-        return job
 
     def _wait(self, number: int, started: _Started) -> bool:
         """Until something can be done for a reduction; False if time was over first."""
@@ -483,14 +442,3 @@ def _not_the_same(mine: str, other: str) -> Exception:
         "all_reduce", f"ranks do not call the same collective: {mine}, but {other}",
         hint="every rank must call the same collectives in the same order, with one dtype and shape",
     )  # fmt: skip
-
-
-def _layout(sizes: Sequence[int], dtype: np.dtype) -> tuple[list[int], int]:
-    """Where each array begins, in elements, and how many there are: each at a line of the cache."""
-    line = max(1, shared.ALIGNMENT // dtype.itemsize)
-    offsets, end = [], 0
-    for size in sizes:
-        begin = -(-end // line) * line
-        offsets.append(begin)
-        end = begin + size
-    return offsets, end
