@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import threading
 import time
 
 import numpy as np
@@ -60,36 +60,36 @@ def test_arrays_are_laid_side_by_side():
         _C.lay_down(out, (0, 4), [np.zeros(1, np.int32)])
 
 
-def _writes(process, place, mine, asked):
-    """Another process: waits until the first one says that it sleeps, and writes the entry it sleeps for."""
-    other, own = Board.of(process, place), Board(mine)
-    while other.said != ENTRIES:
-        time.sleep(1e-3)
-    time.sleep(0.05)
-    own.write(5, 0, Placed(np.dtype(np.float32), (4,), 1, 2, 3, 4), 4, b"sum")
-    own.wake(5)
-    asked.wait(10)
+def _other(segment):
+    """A segment's board as another process sees it."""
+    place = Placed(np.dtype(np.uint8), (1,), segment.number, segment.descriptor, segment.size, 0)
+    return Board.of(os.getpid(), place)
 
 
 @pytest.mark.skipif(not hasattr(_C, "await_word"), reason="processes wait for words on Linux")
 def test_who_sleeps_for_an_entry_is_woken():
-    context = multiprocessing.get_context("fork")
     mine, theirs = Segment(1 << 16), Segment(1 << 16)
-    here, there = Board(mine), Board(theirs)
-    asked = context.Event()
-    place = Placed(np.dtype(np.uint8), (1,), mine.number, mine.descriptor, mine.size, 0)
-    process = context.Process(target=_writes, args=(os.getpid(), place, theirs, asked))
-    process.start()
-    try:
-        assert not there.wait(5, 1e-5, 0)
-        here.say(ENTRIES)
-        begin = time.monotonic()
-        assert there.wait(5, 0, 10.0)
-        assert time.monotonic() - begin < 5
-        here.say(NOTHING)
-        assert there.wait(5, 0, 0) and not there.wait(6, 0, 1e-3)
-        entry = there.read(5)
-        assert entry is not None and entry.what == b"sum" and entry.place == (1, 2, 3, 4)
-    finally:
-        asked.set()
-        process.join()
+    here, there = Board(mine), _other(theirs)
+    seen = []
+
+    def write():
+        other, own = _other(mine), Board(theirs)
+        while other.said != ENTRIES:
+            time.sleep(1e-3)
+        time.sleep(0.05)
+        own.write(5, 0, Placed(np.dtype(np.float32), (4,), 1, 2, 3, 4), 4, b"sum")
+        own.wake(5)
+        seen.append(time.monotonic())
+
+    assert not there.wait(5, 1e-5, 0)
+    writer = threading.Thread(target=write)
+    writer.start()
+    here.say(ENTRIES)
+    assert there.wait(5, 0, 30.0)
+    woken = time.monotonic()
+    here.say(NOTHING)
+    writer.join()
+    assert woken - seen[0] < 15
+    assert there.wait(5, 0, 0) and not there.wait(6, 0, 1e-3)
+    entry = there.read(5)
+    assert entry is not None and entry.what == b"sum" and entry.place == (1, 2, 3, 4)

@@ -148,7 +148,7 @@ class Reducing:
         return number
 
     def _tell(self, number: int, started: _Started, is_written: bool) -> None:
-        """Lets the others know of what was laid down: those that read the board by that, others by messages."""
+        """Lets the others know of what was laid down, by the board or by messages."""
         boards, awaits = self._boards, False
         if is_written:
             see()
