@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from mycelia.debug import compressed
 from mycelia.debug.dump import condition_entries
 from mycelia.debug.dump.condition_entries import shown
 from mycelia.engine.base import config, errors, log
@@ -92,8 +93,9 @@ class DumpConfig:
     when one is hit. `signal`: a step is dumped after each such signal, and no other. `sample_num`: of larger
     tensors the first so many elements, 0 all. `device_statistics`: computed by the device, in float32 with
     "high", in the tensor's own type with "low"; "" by the host. `naming`: the version of MindSpore by whose
-    rule operators and files are called. `file_format`: of asynchronous dumps. `keeps_layouts`: tensors are
-    written as they lie in the device, by the name of its layout.
+    rule operators and files are called. `compression`: of synchronous dumps, "zstd" or "none". `file_format`:
+    of asynchronous dumps. `keeps_layouts`: tensors are written as they lie in the device, by the name of its
+    layout.
     """
 
     path: str
@@ -123,6 +125,7 @@ class DumpConfig:
     sample_num: int = 0
     device_statistics: str = ""
     naming: str = "2.10"
+    compression: str = "none"
     file_format: str = "bin"
     keeps_layouts: bool = False
 
@@ -188,6 +191,11 @@ def parse(content: Any, text: str = "") -> DumpConfig:
         whole = {**content, "common_dump_settings": said}
         # Sections that are not enabled may hold what JSON has not.
         found = _replace(found, text=json.dumps(whole, default=repr, skipkeys=True))
+    if found.compression != "none":
+        if not synchronous or found.layout == "bin":
+            what = "asynchronous dumps" if not synchronous else "the layout 'bin'"
+            raise _invalid("compression", f"'none', since {what} cannot be compressed", found.compression)
+        compressed.library("dump_config")
     if not synchronous:
         found = _replace(found, asynchronous=True)
         old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")
@@ -265,6 +273,7 @@ def _common(common: Mapping, text: str) -> DumpConfig:
         initial_iteration=_count(common, "initial_iteration"),
         layout=_choice(common, "layout", ("npy", "bin"), "npy"),
         naming=_choice(common, "naming", ("2.10", "2.0"), "2.10"),
+        compression=_choice(common, "compression", ("none", "zstd"), "none"),
         last_steps=_count(common, "last_steps"),
         last_bytes=_count(common, "last_bytes"),
         conditions=condition_entries.checked(common.get("conditions", [])),
@@ -417,9 +426,9 @@ def wants_eager(found: DumpConfig) -> bool:
 
 
 _COMMON = {
-    "after", "before", "conditions", "dump_mode", "eager", "initial_iteration", "input_output", "iteration",
-    "kernels", "last_bytes", "last_steps", "layout", "naming", "net_name", "op_debug_mode", "overflow_number",
-    "path", "saved_data", "signal", "statistic_category", "support_device",
+    "after", "before", "compression", "conditions", "dump_mode", "eager", "initial_iteration", "input_output",
+    "iteration", "kernels", "last_bytes", "last_steps", "layout", "naming", "net_name", "op_debug_mode",
+    "overflow_number", "path", "saved_data", "signal", "statistic_category", "support_device",
 }  # fmt: skip
 _E2E = {
     "device_stat_precision_mode", "enable", "sample_mode", "sample_num", "save_kernel_args", "stat_calc_mode",

@@ -16,6 +16,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from mycelia.debug.dump import files
+from mycelia.debug.dump.compressing import compress_folder
 from mycelia.engine import _C
 
 if TYPE_CHECKING:
@@ -103,7 +104,11 @@ class StepFolder:
                     os.path.join(self.hidden, files.MAPPING), "w", encoding="utf-8", newline=""
                 ) as file:
                     csv.writer(file).writerows(self.long_names)
-            self._show()
+            try:
+                if self.tensors.compressed and self.is_made:
+                    compress_folder(self.hidden, "dump")
+            finally:
+                self._show()
 
     def _show(self) -> None:
         try:

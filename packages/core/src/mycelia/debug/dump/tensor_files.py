@@ -39,6 +39,7 @@ class TensorFiles:
 
     def __init__(self, found: DumpConfig) -> None:
         self.has_files, self.has_rows = found.saved_data != "statistic", found.saved_data != "tensor"
+        self.compressed = found.compression == "zstd"
         self.device_statistics = found.device_statistics
         self.short, self.raw = found.naming == "2.0", found.layout == "bin"
         columns = found.columns if self.has_rows else []

@@ -48,7 +48,7 @@ def overflow_folder() -> Path:
 
 def is_clean(folder: Path) -> bool:
     """Whether what was collected there is a run that had nothing to write."""
-    return any(folder.glob("rank_*/.dump_metadata")) and not any(folder.glob("rank_*/[!.]*/*/[0-9]*/*.npy"))
+    return any(folder.glob("rank_*/.dump_metadata")) and not any(folder.glob("rank_*/[!.]*/*/[0-9]*/*.npy*"))
 
 
 def newest_table() -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mycelia.debug import compressed
 from mycelia.engine.base import errors
 
 _MAPPED = 1 << 20  # bytes of a file from which a map of it costs less than its read
@@ -17,12 +18,17 @@ _DAMAGED = (ValueError, EOFError, TypeError, SyntaxError, tokenize.TokenError, O
 def read_array(path: Path, subject: str, mapped: bool = False) -> np.ndarray:
     """The elements, in this machine's order of bytes; extended precision becomes float64.
 
-    `subject`: what an error begins with. `mapped`: of a large file a view that reads what is looked at.
+    `subject`: what an error begins with. `mapped`: of a large file that is not compressed a view that reads
+    what is looked at.
 
-    Errors: ValueError for a file that is damaged, or holds no numbers.
+    Errors: ValueError for a file that is damaged, or holds no numbers; ImportError for one that is
+    compressed, where the library for that is not installed.
     """
     try:
-        if mapped and path.stat().st_size > _MAPPED:
+        if path.suffix == compressed.ENDING:
+            with compressed.opened(path, subject) as file:
+                found = np.lib.format.read_array(file, allow_pickle=False)
+        elif mapped and path.stat().st_size > _MAPPED:
             found = np.lib.format.open_memmap(path, mode="r")
         else:
             with open(path, "rb") as file:

@@ -23,7 +23,7 @@ from mycelia.engine.base import errors
 #: A name by MindSpore's rule: 2.10 has the dtype, 2.0 has not, and leaves dots in names of parameters.
 _NAME = re.compile(
     r"(?P<kind>[A-Za-z0-9]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<stamp>\d+)\.(?P<io>input|output)\."
-    r"(?P<slot>\d+)\.(?P<layout>[A-Za-z0-9_]+?)(?:\.(?P<dtype>[A-Za-z0-9]+))?\.npy"
+    r"(?P<slot>\d+)\.(?P<layout>[A-Za-z0-9_]+?)(?:\.(?P<dtype>[A-Za-z0-9]+))?\.npy(?:\.zst)?"
 )
 
 
