@@ -109,6 +109,7 @@ struct Plan {
   bool resized = false;  // an input of the model has another size than the file says
   bool fast = false;  // large products may round worse; set before planning
   bool watched = false;  // each node has steps of its own; set before planning
+  bool portable = false;  // it is for other processors and not run: weights keep their own order, steps are not joined; set before planning
   std::vector<NodeRun> nodes;  // if watched or with delegates: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
   int64_t arena_bytes = 0;
@@ -150,6 +151,7 @@ class Planner {
   const Type& type(int value) const { return plan_.values[value].type; }
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
   bool is_fast() const { return plan_.fast; }
+  bool is_portable() const { return plan_.portable; }
   bool is_compact(int value) const { return plan_.values[value].stored; }  // it stands for float32, but is stored in fewer bytes
   // What the i-th input, a constant of the file that is compact, is stored as, and its bytes as they lie there.
   const FileTensor& stored(size_t i) const { return file_.tensors[node_->inputs[i]]; }

@@ -340,6 +340,17 @@ Status Session::update_weights(const std::vector<const Border*>& weights) {
   return status;
 }
 
+Status Session::plan_portably(Packs* packs, Pool* pool, Plan* made) {
+  if (!stage_) return {kInferLater, "the model has open sizes: resize it before it is planned"};
+  const Planning planning(*source_);
+  if (!planning) return planned_already();
+  std::vector<Type> types;
+  for (const Border& input : inputs_) types.push_back(input.type);
+  for (const State& state : states_) types.push_back(state.type);
+  made->portable = true;
+  return Planner(source_->file, packs, pool, made).run(0, types);
+}
+
 void Session::set_lanes() {
   if (lanes_ > 1) execution_->set_lanes(lanes_for_(lanes_, threads_));
 }

@@ -74,6 +74,8 @@ class Session {
   // One call at a time: false while another has it.
   bool enter() { return !running_.exchange(true, std::memory_order_acquire); }
   void leave() { running_.store(false, std::memory_order_release); }
+  // A plan for the present shapes, for other processors. Errors: kInferLater: open sizes.
+  Status plan_portably(Packs* packs, Pool* pool, Plan* made);
   const Plan* plan() const { return stage_ ? &stage_->plan : nullptr; }
 
  private:

@@ -50,7 +50,7 @@ Status Planner::finish() {
     return {kGraphInvalid, "an output is never made"};
   if (plan_.delegates && !plan_.delegates->empty()) plan_.delegates->front()->offer(*this);
   if (!ok()) return status_;
-  if (!plan_.watched) join_steps(), join_chains(), write_parts_in_place(), compute_in_place();
+  if (!plan_.watched && !plan_.portable) join_steps(), join_chains(), write_parts_in_place(), compute_in_place();
   place();
   return {};
 }

@@ -14,6 +14,7 @@ from mycelia_lite.commands.benchmark import benchmark
 from mycelia_lite.commands.convert import ConvertCommand, convert
 from mycelia_lite.commands.crop import crop
 from mycelia_lite.commands.inspect import inspect
+from mycelia_lite.commands.micro import micro
 from mycelia_lite.commands.obfuscate import obfuscate
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ app.command()(inspect)
 app.command(cls=ConvertCommand)(convert)
 app.command()(crop)
 app.command()(benchmark)
+app.command()(micro)
 app.command()(obfuscate)
 
 

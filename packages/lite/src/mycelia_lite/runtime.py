@@ -156,6 +156,7 @@ _SIGNATURES = {
     "MSModelGetOutputsByNodeName": (TensorArray, (Handle, ctypes.c_char_p)),
     "MSModelUpdateWeights": (ctypes.c_int, (Handle, TensorArray)),
     "MSModelGetInfo": (ctypes.c_char_p, (Handle, ctypes.c_char_p)),
+    "MSModelGetProgram": (ctypes.c_int, (Handle, ctypes.c_void_p)),
     "MSModelTimeRuns": (
         ctypes.c_int, (Handle, ctypes.c_size_t, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from mycelia_lite.format import Table
 from mycelia_lite.format.tensors import element_bits, stored_bytes
 
 if TYPE_CHECKING:
+    from mycelia_lite.micro import Report
     from mycelia_lite.picture import MemoryPlan
 
 
@@ -126,3 +128,15 @@ def memory_plan(plan: MemoryPlan) -> Group:
     arena = bytes_text(plan.arena_bytes)
     head = f"arena {arena} in {len(plan.steps)} steps, at most {bytes_text(peak)} live at once"
     return Group(Text(head), grid)
+
+
+def arenas(reports: Sequence[Report]) -> Grid:
+    """What the C code of models takes."""
+    grid = Grid()
+    grid.add_column("model")
+    for column in ("arena", "live at once", "constants", "calls"):
+        grid.add_column(column, justify="right")
+    for report in reports:
+        sizes = map(str, (report.arena_bytes, report.live_bytes, report.weight_bytes, len(report.plan.steps)))
+        grid.add_row(report.name, *sizes)
+    return grid

@@ -8,6 +8,8 @@
 
 namespace mycelia::lite {
 
+struct Program;
+
 struct Model {
   std::atomic<bool> building{false};
   std::mutex settings;  // held by who reads or changes the configuration
@@ -22,6 +24,7 @@ struct Model {
   std::string precision;  // how it computes
   std::map<std::string, std::string> info;
   std::vector<std::string> node_names, node_types;  // that a profile points to
+  std::shared_ptr<Program> program;  // that MSModelGetProgram gave last
 };
 
 Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> source, const Options& options);

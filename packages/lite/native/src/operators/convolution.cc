@@ -40,9 +40,9 @@ bool check_channels(Planner& p, const Type& image, const Type& w, int64_t channe
   return p.ok();
 }
 
-int64_t algorithm_of(const Type& image, int64_t outputs, int64_t group, const Windows& w) {
+int64_t algorithm_of(const Planner& p, const Type& image, int64_t outputs, int64_t group, const Windows& w) {
   const auto all = [](const int64_t (&pair)[2], int64_t n) { return pair[0] == n && pair[1] == n; };
-  if (!all(w.kernel, 3) || !all(w.stride, 1) || !all(w.dilation, 1) || group != 1 || element_count(image.shape) == 0) return MYC_CONV_DIRECT;
+  if (p.is_portable() || !all(w.kernel, 3) || !all(w.stride, 1) || !all(w.dilation, 1) || group != 1 || element_count(image.shape) == 0) return MYC_CONV_DIRECT;
   return myc_cpu_conv_algorithm(image.shape.data(), outputs, w.pad, /*packs=*/0);
 }
 
@@ -63,7 +63,7 @@ int transformed(Planner& p, int direct, int64_t algorithm, int64_t depth, int64_
 // With AVX-512 rows of planes are read without runs, while k is short (stem.cc of the kernels).
 constexpr int64_t kMostFirst = 4, kLeastRun = 5, kMostRead = 256;
 bool reads_planes(Planner& p, int x, const Type& image, int64_t group, const Windows& w, int64_t algorithm) {
-  const bool fits = algorithm == MYC_CONV_DIRECT && group == 1 && image.shape[3] > 1 && image.shape[3] <= kMostFirst;
+  const bool fits = !p.is_portable() && algorithm == MYC_CONV_DIRECT && group == 1 && image.shape[3] > 1 && image.shape[3] <= kMostFirst;
   if (!fits || p.first_of(x) < 0) return false;
   const bool steps = w.stride[1] <= 2 && w.dilation[0] == 1 && w.dilation[1] == 1;
   if (kernels().isa() != std::string_view("avx512") || !steps || w.kernel[0] * w.kernel[1] > kMostRead / kMostFirst) return w.kernel[1] >= kLeastRun;
@@ -74,6 +74,7 @@ bool reads_planes(Planner& p, int x, const Type& image, int64_t group, const Win
 
 // The pack of [O, kh, kw, I / group] for a form that has no panels of all outputs.
 int grouped_pack(Planner& p, int weight, int64_t algorithm, int64_t group) {
+  if (p.is_portable()) return weight;
   const Type w = p.type(weight);
   const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
   return p.once(message({"conv ", group, " ", algorithm}), weight, [&] {
@@ -87,6 +88,7 @@ int grouped_pack(Planner& p, int weight, int64_t algorithm, int64_t group) {
 // Whether a convolution takes less time with the channels first, by operations a nanosecond as measured: the panels of the
 // other form are filled badly by few outputs, and its inner products are short with few inputs.
 bool prefers_first(Planner& p, int x, const Type& image, const Type& out, const Windows& w, int64_t group) {
+  if (p.is_portable()) return false;
   const int64_t inputs = image.shape[3] / group, outputs = out.shape[3] / group, terms = inputs * w.kernel[0] * w.kernel[1];
   const double size = static_cast<double>(element_count(out.shape)), work = 2 * size * terms;
   double first = group == 1 ? 62 : 40, last = 72;
@@ -158,7 +160,7 @@ OPERATOR(Conv2DFusion) {
     p.set_output(0, p.channels_last(activated(p, y, activation)));
     return;
   }
-  int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(image, outputs, group, windows);
+  int64_t algorithm = depthwise ? int64_t{MYC_CONV_DEPTHWISE} : algorithm_of(p, image, outputs, group, windows);
   const bool planes = reads_planes(p, x, image, group, windows, algorithm);
   if (planes) algorithm = MYC_CONV_PLANES;
   const bool grouped = depthwise || group > 1 || planes, winograd = !grouped && algorithm != MYC_CONV_DIRECT;
@@ -222,7 +224,7 @@ OPERATOR(Conv2dTransposeFusion) {
   if (!p.ok()) return;
   const bool depthwise = group > 1 && group == outputs && per_group == 1 && w.shape[0] == group;
   const int64_t algorithm = depthwise ? MYC_CONV_DEPTHWISE : MYC_CONV_DIRECT;
-  const int pack = p.once(message({"transposed conv ", group}), weight, [&] {
+  const int pack = p.is_portable() ? weight : p.once(message({"transposed conv ", group}), weight, [&] {
     const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t count = depthwise ? taps * padded(outputs) : taps * w.shape[0] * padded(per_group);

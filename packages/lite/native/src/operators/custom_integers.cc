@@ -21,9 +21,16 @@ int64_t first_of(Planner& p, const Type& x, const Type& table) {
 
 constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
 
-// The pack of weights [columns, ...] of int8, less the zero point of each column if there is one.
+// The pack of weights [columns, ...] of int8, less the zero point of each column if there is one; in a portable plan they are int16.
 int integer_pack(Planner& p, int weights, int zero) {
   const Type w = p.type(weights);
+  const auto widened = [&](int value, std::vector<int64_t> shape) { return p.emit("cast", {p.view(value, shape)}, myc_cast_attrs{MYC_I16}, Type{MYC_I16, shape}); };
+  if (p.is_portable()) {
+    const int wide = widened(weights, w.shape);
+    std::vector<int64_t> columns(w.shape.size(), 1);
+    columns[0] = w.shape[0];
+    return zero < 0 ? wide : p.emit("sub", {wide, widened(zero, columns)}, Type{MYC_I16, w.shape});
+  }
   return p.once(message({"integers ", zero < 0 ? uintptr_t{0} : reinterpret_cast<uintptr_t>(p.constant(zero))}), weights, [&] {
     const bool is_image = w.rank() == 4;
     const int turned = is_image ? p.emit("transpose", {weights}, myc_transpose_attrs{ints({0, 3, 1, 2})},

@@ -36,6 +36,7 @@ int Weights::panels(bool transposed) {
   const int64_t outputs = type_.shape[first ? 0 : 1], depth = element_count(others);  // either may be 0
   const int weight = matrix();
   if (!p.ok()) return 0;
+  if (p.is_portable()) return first ? p.view(weight, {outputs, depth}) : p.turned(weight, {1, 0});
   return p.once(first ? "panels^T" : "panels", weight, [&] {
     const int flat = p.view(weight, first ? std::vector<int64_t>{outputs, depth} : type_.shape);
     return p.emit_pack("linear_pack", flat, myc_linear_pack_attrs{first, 0}, Type{type_.dtype, {depth * padded(outputs)}});

@@ -211,6 +211,43 @@ MS_API MSStatus MSModelTimeRuns(MSModelHandle model, size_t warm_up, size_t loop
 /* Runs it loops times. *node_num: places in `nodes`, which may be NULL, before; the number of nodes after. */
 MS_API MSStatus MSModelProfile(MSModelHandle model, size_t loops, MSNodeProfile* nodes, size_t* node_num);
 
+/* ---- the plan of a model for other processors, as generators of code read it: steps in the order in which they run. */
+typedef struct MSProgramValue {
+  MSDataType data_type;
+  const int64_t* shape;
+  size_t shape_num;
+  const void* data; /* of a constant, else NULL */
+  size_t data_size;
+  int32_t root; /* the value whose memory this one shares; itself if it has its own */
+  int64_t offset; /* bytes from the beginning of that memory */
+} MSProgramValue;
+typedef struct MSProgramStep {
+  const char* op; /* "copy" copies the input */
+  const char* node_name;
+  const char* node_type;
+  const void* attributes; /* myc_<op>_attrs of mycelia/op_attrs.h, or the runtime's own */
+  size_t attribute_size;
+  const int32_t* inputs; /* values; -1: absent */
+  size_t input_num;
+  const int32_t* outputs;
+  size_t output_num;
+} MSProgramStep;
+typedef struct MSProgram {
+  const MSProgramValue* values;
+  size_t value_num;
+  const MSProgramStep* steps;
+  size_t step_num;
+  const int32_t* inputs; /* of the model, then its variables */
+  size_t input_num;
+  const int32_t* outputs; /* of the model, then what variables hold in the next run */
+  size_t output_num;
+  const void* const* states; /* what the variables hold in the first run */
+  size_t state_num;
+} MSProgram;
+/* Weights have their own order: of convolutions [O, kh, kw, I / group], of products [O, I]. The program belongs to the model until the next
+ * call. kMSStatusLiteNotSupport: what runs depends on data. */
+MS_API MSStatus MSModelGetProgram(MSModelHandle model, MSProgram* program);
+
 /* ---- delegates: other devices. Of each plan a delegate claims runs of nodes and the CPU takes the rest. Memory is the host's: what
  * has memory of its own copies in `run`. MSModelGetInfo(model, "partition") says which node is where and why. */
 typedef struct MSDelegateModel MSDelegateModel; /* the nodes of a plan, in the order in which they run */

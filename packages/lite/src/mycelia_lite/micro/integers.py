@@ -1,0 +1,98 @@
+"""Layers of integers, which the runtime computes as sums and scales then, as one step each.
+
+Sums that it computes in float32 are exact there, so integers give the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia_lite.micro.lower import readers
+from mycelia_lite.micro.program import Program, Step
+
+_OWN = {"quantized_conv": "integer_conv", "quantized_matmul": "integer_linear"}
+_FLOAT = {"conv_last": "integer_conv", "linear": "integer_linear"}
+
+
+def join_integers(program: Program) -> None:
+    """Let each scaling of sums and the layer that makes them be a step `integer_conv` or `integer_linear`.
+
+    Their inputs: data, weights, a bias of int32 or none, factors [4, columns].
+    """
+    reads = readers(program)
+    maker = {v: s for s in program.steps for v in s.outputs}
+    joined: dict[int, Step] = {}
+    for step in program.steps:
+        if step.op != "rescale_columns" or step.attributes["together"]:
+            continue
+        host = maker.get(step.inputs[0])
+        if (
+            host is None
+            or len(reads[step.inputs[0]]) > 1
+            or program.values[step.inputs[0]].root != step.inputs[0]
+        ):
+            continue
+        made = _joined(program, host, step, maker)
+        if made is not None:
+            joined[id(step)] = made
+            joined[id(host)] = made
+    kept = [s for s in program.steps if id(s) not in joined or s.op == "rescale_columns"]
+    program.steps = [joined.get(id(s), s) for s in kept]
+
+
+def _joined(program: Program, host: Step, scaling: Step, maker: dict[int, Step]) -> Step | None:
+    if host.op in _OWN:
+        given = _of_integers(program, host)
+    elif host.op in _FLOAT and "limits" not in host.attributes and not host.attributes.get("activation"):
+        given = _of_floats(program, host, maker)
+    else:
+        given = None
+    factors = program.values[scaling.inputs[1]].data
+    if given is None or factors is None:
+        return None
+    x, zero, weights, bias = given
+    if weights.min(initial=0) < -128 or weights.max(initial=0) > 127 or program.values[x].dtype != np.int8:
+        return None
+    columns = program.values[scaling.outputs[0]].shape[-1]
+    inputs = [x, program.constant(weights.astype(np.int8))]
+    inputs.append(-1 if bias is None else program.constant(bias))
+    inputs.append(program.constant(factors[:, :columns]))
+    attributes = host.attributes | {
+        "x_zero": zero,
+        **{k: scaling.attributes[k] for k in ("zero", "low", "high")},
+    }
+    kind = (_OWN | _FLOAT)[host.op]
+    return Step(kind, inputs, scaling.outputs, attributes, scaling.node, scaling.kind)
+
+
+def _of_integers(program: Program, host: Step) -> tuple | None:
+    x, weight, scale, bias = (*host.inputs, -1)[:4]
+    scales = program.values[scale].data
+    if scales is None or (scales != 1).any() or program.values[host.outputs[0]].dtype != np.float32:
+        return None
+    return x, host.attributes["x_zero"], program.values[weight].data, _data(program, bias)
+
+
+def _of_floats(program: Program, host: Step, maker: dict[int, Step]) -> tuple | None:
+    """Of a layer of float32 on integers less their zero point, with whole constants."""
+    x, weight, bias = (*host.inputs, -1)[:3]
+    zero = 0
+    step = maker.get(x)
+    if step is not None and step.op == "sub":
+        number = program.values[step.inputs[1]].data
+        if number is None or number.size != 1 or number.ravel()[0] != int(number.ravel()[0]):
+            return None
+        zero, step = int(number.ravel()[0]), maker.get(step.inputs[0])
+    if step is None or step.op != "cast" or any(v >= 0 for v in host.inputs[3:]):
+        return None
+    weights, numbers = _data(program, weight), _data(program, bias)
+    for constant in (weights, numbers):
+        if constant is not None and (constant != np.rint(constant)).any():
+            return None
+    if weights is None:
+        return None
+    return step.inputs[0], zero, weights, None if numbers is None else numbers.astype(np.int32)
+
+
+def _data(program: Program, value: int) -> np.ndarray | None:
+    return None if value < 0 else program.values[value].data

@@ -1,0 +1,67 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+import math
+
+from mycelia_lite.micro.lower import Builder, lowers
+from mycelia_lite.micro.program import Step
+
+
+def limits(step: Step) -> dict[str, float]:
+    """Between which numbers the results are kept."""
+    low, high = step.attributes.get("limits", (-math.inf, math.inf))
+    return {"low": low, "high": high}
+
+
+@lowers("linear")
+def linear(b: Builder, step: Step) -> None:
+    """x [..., in] by weights [out, in], a bias."""
+    x, weight, bias, residual = step.inputs
+    b.floats(step)
+    b.require(residual < 0, "a residual")
+    outputs, depth = b.shape(weight)
+    rows = math.prod(b.shape(x)[:-1])
+    fields = {"rows": rows, "depth": depth, "outputs": outputs, **limits(step)}
+    distance = max((4 * ((r + 1) * outputs - r * depth) for r in (0, rows - 1)), default=0)
+    b.call(step, "micro_linear_f32", "micro_linear", fields, [x, weight, bias], distances={x: distance})
+
+
+@lowers("mat_mul", "batch_matmul", "head_matmul")
+def matmul(b: Builder, step: Step) -> None:
+    """Products of two matrices that are data, also of many pairs."""
+    x, y = step.inputs
+    b.floats(step)
+    a = step.attributes
+    sx, sy, sz = b.shape(x), b.shape(y), b.shape(step.outputs[0])
+    rows, columns = sz[-2:]
+    depth = sx[-2] if a.get("transpose_a") else sx[-1]
+    batches = sz[:-2]
+    strides = []
+    for shape in (sx, sy):
+        padded = (1,) * (len(batches) - len(shape) + 2) + tuple(shape[:-2])
+        step_of = shape[-2] * shape[-1]
+        made = []
+        for size in reversed(padded):
+            made.append(step_of if size != 1 else 0)
+            step_of *= size
+        strides.append(made[::-1])
+    # Axes of batches that go on alike in both are one.
+    merged: list[list[int]] = []
+    for size, of_x, of_y in zip(batches, *strides):
+        if merged and merged[-1][1] == of_x * size and merged[-1][2] == of_y * size:
+            merged[-1] = [merged[-1][0] * size, of_x, of_y]
+        elif size != 1:
+            merged.append([size, of_x, of_y])
+    b.require(len(merged) <= 2, "batches that are broadcast along several axes")
+    outer, inner = ([[1, 0, 0]] * 2 + merged)[-2:]
+    fields = {
+        "batch": inner[0], "rows": rows, "depth": depth, "columns": columns,
+        "x_batch": inner[1], "x_row": 1 if a.get("transpose_a") else depth,
+        "x_depth": rows if a.get("transpose_a") else 1,
+        "y_batch": inner[2], "y_depth": 1 if a.get("transpose_b") else columns,
+        "y_column": depth if a.get("transpose_b") else 1,
+        "outer": outer[0], "x_outer": outer[1], "y_outer": outer[2],
+        "out_outer": inner[0] * rows * columns, "out_batch": rows * columns, "out_row": columns,
+    }  # fmt: skip
+    b.call(step, "micro_matmul_f32", "micro_matmul", fields)

@@ -1,0 +1,151 @@
+"""A program as C is made of it: no copies, clamps inside of what they follow, nothing unread."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mycelia_lite.micro.integers import join_integers
+from mycelia_lite.micro.lower import readers
+from mycelia_lite.micro.program import Program, Step
+
+_HOSTS = ("conv_last", "linear", "conv")
+_ACTIVATIONS = ("", "relu", "relu6", "hardswish", "silu", "sigmoid", "gelu", "gelu")
+
+
+def prepare(program: Program) -> None:
+    """Change the program in place; its results stay."""
+    _drop_copies(program)
+    join_integers(program)
+    _split_activations(program)
+    _fold_normalizations(program)
+    _drop_unread(program)
+    _fold_clamps(program)
+    _view_slices(program)
+
+
+def _drop_copies(program: Program) -> None:
+    """Outputs lie where what they copy does."""
+    source = {s.outputs[0]: s.inputs[0] for s in program.steps if s.op == "copy"}
+    for border in program.outputs:
+        border.value = source.get(border.value, border.value)
+    for state in program.states:
+        state.next = source.get(state.next, state.next)
+    program.steps = [s for s in program.steps if s.op != "copy"]
+
+
+def _split_activations(program: Program) -> None:
+    """Activations that are no clamp become steps behind their hosts."""
+    made = []
+    for step in program.steps:
+        number = step.attributes.pop("activation", 0) if step.op in _HOSTS else 0
+        made.append(step)
+        if number in (1, 2):
+            step.attributes["limits"] = (0.0, 6.0 if number == 2 else math.inf)
+        elif number:
+            (out,) = step.outputs
+            value = program.values[out]
+            step.outputs = [program.add(value.dtype, value.shape)]
+            attributes = {"approximate": number == 7} if number >= 6 else {}
+            made.append(
+                Step(_ACTIVATIONS[number], list(step.outputs), [out], attributes, step.node, step.kind)
+            )
+    program.steps = made
+
+
+def _fold_normalizations(program: Program) -> None:
+    """Batch normalizations by constants are a factor and a summand."""
+    made = []
+    for step in program.steps:
+        constants = [program.values[v].data for v in step.inputs[1:]]
+        if step.op != "batch_norm_infer" or any(c is None for c in constants):
+            made.append(step)
+            continue
+        scale, bias, mean, variance = (np.asarray(c, np.float64) for c in constants)
+        factor = scale / np.sqrt(variance + step.attributes["epsilon"])
+        (x, *_), (out,) = step.inputs, step.outputs
+        value = program.values[out]
+        shape = (-1,) if step.attributes["data_format"] == 1 else (-1, *(1,) * (len(value.shape) - 2))
+        numbers = [
+            program.constant(n.astype(np.float32).reshape(shape)) for n in (factor, bias - mean * factor)
+        ]
+        scaled = program.add(value.dtype, value.shape)
+        made.append(Step("mul", [x, numbers[0]], [scaled], {}, step.node, step.kind))
+        made.append(Step("add", [scaled, numbers[1]], [out], {}, step.node, step.kind))
+    program.steps = made
+
+
+def _drop_unread(program: Program) -> None:
+    needed = {
+        program.values[v].root for v in [b.value for b in program.outputs] + [s.next for s in program.states]
+    }
+    kept = []
+    for step in reversed(program.steps):
+        if any(program.values[v].root in needed for v in step.outputs):
+            needed |= {program.values[v].root for v in step.inputs if v >= 0}
+            kept.append(step)
+    program.steps = kept[::-1]
+
+
+def _limits(step: Step) -> tuple[float, float] | None:
+    """Of a step that is a clamp."""
+    if step.op in ("relu", "relu6"):
+        return 0.0, 6.0 if step.op == "relu6" else math.inf
+    if step.op != "clip":
+        return None
+    a = step.attributes
+    return a["min"] if a["has_min"] else -math.inf, a["max"] if a["has_max"] else math.inf
+
+
+def _fold_clamps(program: Program) -> None:
+    """Clamps behind a convolution or product of their own are its limits."""
+    reads = readers(program)
+    shared = {v.root for i, v in enumerate(program.values) if v.root != i}
+    maker = {v: s for s in program.steps for v in s.outputs}
+    gone = []
+    for step in program.steps:
+        limits = _limits(step)
+        host = maker.get(step.inputs[0]) if limits else None
+        if host is None or host.op not in _HOSTS or "limits" in host.attributes:
+            continue
+        value = step.inputs[0]
+        if len(reads[value]) > 1 or value in shared or program.values[value].dtype != np.float32:
+            continue
+        host.attributes["limits"] = limits
+        host.outputs = step.outputs
+        maker[step.outputs[0]] = host
+        gone.append(step)
+    program.steps = [s for s in program.steps if not any(s is g for g in gone)]
+
+
+def _view_slices(program: Program) -> None:
+    """Slices whose elements lie together are read where they lie, unless a variable keeps them."""
+    kept = {s.next for s in program.states} | {b.value for b in program.outputs}
+    shared = {v.root for i, v in enumerate(program.values) if v.root != i}
+    left = []
+    for step in program.steps:
+        x, y = step.inputs[0] if step.inputs else -1, step.outputs[0]
+        begin = _begin_of_run(program, step) if step.op == "strided_slice" and x >= 0 else None
+        if begin is None or y in kept or y in shared or program.values[x].data is not None:
+            left.append(step)
+            continue
+        source, made = program.values[x], program.values[y]
+        made.root, made.offset = source.root, source.offset + begin * source.dtype.itemsize
+    program.steps = left
+
+
+def _begin_of_run(program: Program, step: Step) -> int | None:
+    """The first element of a slice that takes elements one behind the other."""
+    shape, size = program.values[step.inputs[0]].shape, program.values[step.outputs[0]].shape
+    a = step.attributes
+    at = 0
+    inside = False  # whether an axis before takes more than one place
+    for d, n in enumerate(shape):
+        if size[d] != n and inside:
+            return None
+        if size[d] > 1 and a["stride"][d] != 1:
+            return None
+        inside = inside or size[d] > 1
+        at = at * n + a["begin"][d]
+    return at
