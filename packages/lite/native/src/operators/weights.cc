@@ -45,7 +45,7 @@ int Weights::panels(bool transposed) {
 
 bool Weights::low_bit(bool transposed, LowBit* found) {
   Planner& p = planner_;
-  if (!p.ok() || panels_ >= 0 || !p.is_compact(matrix_) || !kernels().find("low_bit_pack", {MYC_U8})) return false;
+  if (!p.ok() || p.is_portable() || panels_ >= 0 || !p.is_compact(matrix_) || !kernels().find("low_bit_pack", {MYC_U8})) return false;
   const FileTensor& stored = p.stored(input_);
   const int axis = transposed || type_.rank() != 2 ? 0 : 1;
   if (!stored.scales || (stored.scales->scale.size() > 1 && stored.scales->axis != axis)) return false;
