@@ -21,7 +21,7 @@ import typer
 from rich.console import Console
 
 from mycelia.debug.dump import files
-from mycelia.debug.precision import comparison, matching, operator_check, report, runs, tables
+from mycelia.debug.precision import comparison, matching, msprobe, operator_check, report, runs, tables
 from mycelia.debug.precision.bisect import Bisect, Metric
 from mycelia.debug.precision.operators import (
     describe,
@@ -85,6 +85,9 @@ def compare_dumps(
         float, typer.Option("-c", min=0.0, max=1.0, help="Cosine from which tensors are alike; 1: equal.")
     ] = comparison.ALIKE,
     html: Annotated[Path | None, typer.Option(help="Write a report as a page, too.")] = None,
+    as_msprobe: Annotated[
+        bool, typer.Option("--msprobe", help="Write msprobe's tables, too, one for each rank and iteration.")
+    ] = False,
 ) -> None:
     """Compare two dump folders: a CSV of all tensors, and the first operator that departs."""
     if by not in (matching.BY_NAME, matching.BY_ORDER):
@@ -96,7 +99,8 @@ def compare_dumps(
     stamp = time.strftime("%Y%m%d%H%M%S")
     folder = out or runs.working_folder() / "temp" / "vector_compare" / stamp
     path = folder / f"result_{stamp}.csv"
-    comparison.save(found, path)
+    with msprobe.Tables(folder, stamp) as like_msprobe:
+        comparison.save(found, path, like_msprobe.add if as_msprobe else None)
     lacking = f", {found.unmatched} without a reference" if found.unmatched else ""
     console.print(
         f"{path}: {found.compared} tensors compared, {found.unlike} not alike{lacking}", markup=False
@@ -107,6 +111,8 @@ def compare_dumps(
     if first is not None:
         for line in first.lines:
             console.print(f"  {line}", markup=False)
+    for table in like_msprobe.paths:
+        console.print(f"msprobe's table: {table}", markup=False)
     if html is not None:
         report.write(found, comparison.read_table(path), html)
         console.print(f"report: {html}", markup=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -41,6 +41,7 @@ class Row:
     reason: str = ""
     alike: bool = False
     known: bool = False
+    rank: int = 0
 
     @property
     def differs(self) -> bool:
@@ -123,6 +124,7 @@ class Comparison:
         index = 0
         for step, pair in pairs(self.left, self.right, self.graph, self.by, self.names):
             row = _row(index, pair, step.iteration, self.strict, self.threshold)
+            row.rank = step.rank
             index += 1
             self._note(row, step.rank, step.graph)
             yield row
@@ -157,12 +159,14 @@ class Comparison:
             tuple(node.stack) if node else (), maker,
         )  # fmt: skip
 
-    def write(self, file: IO[str]) -> None:
-        """All rows as CSV."""
+    def write(self, file: IO[str], each: Callable[[Row], None] | None = None) -> None:
+        """All rows as CSV; `each` is called with each of them."""
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*HEAD, *self.columns, FAIL])
         for row in self.rows():
             writer.writerow(row.cells(self.columns))
+            if each is not None:
+                each(row)
 
 
 def alike(left: np.ndarray, right: np.ndarray, threshold: float) -> bool:
@@ -216,7 +220,7 @@ def _compare_statistics(row: Row, threshold: float) -> None:
         row.reason = "no data"
         return
     parts, apart = [], 0.0
-    for name, x, y in zip(("max", "min", "mean", "l2norm"), _four(a), _four(b)):
+    for name, x, y in zip(("max", "min", "mean", "l2norm"), four(a), four(b)):
         relative = abs(x - y) / abs(y) if y else (0.0 if x == y else math.inf)
         parts.append(f"{name} diff {x - y:.6g} relative {relative:.6g}")
         weight = math.sqrt(b.count) if name == "mean" else 1.0
@@ -227,7 +231,8 @@ def _compare_statistics(row: Row, threshold: float) -> None:
     row.alike = counts[0] == counts[1] and apart <= b.l2norm * math.sqrt(2 - 2 * threshold)
 
 
-def _four(s: Statistics) -> tuple[float, float, float, float]:
+def four(s: Statistics) -> tuple[float, float, float, float]:
+    """Maximum, minimum, mean, and Euclidean norm."""
     return s.max, s.min, s.mean, s.l2norm
 
 
@@ -243,14 +248,14 @@ def _dtype(array: np.ndarray | None, row: dict[str, str] | None) -> str:
     return str(array.dtype) if array is not None else (row or {}).get("Data Type", "")
 
 
-def save(comparison: Comparison, path: str | os.PathLike) -> None:
-    """The table as a file that appears whole.  Errors: OSError."""
+def save(comparison: Comparison, path: str | os.PathLike, each: Callable[[Row], None] | None = None) -> None:
+    """The table as a file that appears whole; `each` is called with each row.  Errors: OSError."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
     try:
         with open(partial, "w", encoding="utf-8", newline="") as file:
-            comparison.write(file)
+            comparison.write(file, each)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)

@@ -30,7 +30,7 @@ _NAME = re.compile(
 @dataclass(frozen=True, slots=True)
 class Record:
     """A dumped tensor. `name`: the operator's as the file has it; `path` None: only its statistics are
-    there.
+    there; `folder`: of its step.
     """
 
     kind: str
@@ -40,6 +40,7 @@ class Record:
     slot: int
     path: Path | None = None
     row: dict[str, str] | None = None
+    folder: Path | None = None
 
     def array(self, mapped: bool = False) -> np.ndarray | None:
         """The elements; None if only statistics were dumped. `mapped`: of a large file a view that reads what
@@ -107,8 +108,9 @@ class Step:
         found: dict[tuple, Record] = {}
         for row in read_rows(self.folder / "statistic.csv"):
             record = Record(
-                row["Op Type"], row["Op Name"], row["Timestamp"], row["IO"], int(row["Slot"]), row=row
-            )
+                row["Op Type"], row["Op Name"], row["Timestamp"], row["IO"], int(row["Slot"]), row=row,
+                folder=self.folder,
+            )  # fmt: skip
             found[record.kind, record.name, record.io, record.slot, record.stamp] = record
         for entry in os.scandir(self.folder):
             match = _NAME.fullmatch(full.get(entry.name, entry.name))
@@ -117,7 +119,8 @@ class Step:
             kind, name, stamp, io, slot = match.group("kind", "name", "stamp", "io", "slot")
             key = kind, name, io, int(slot), stamp
             known = found.get(key)
-            found[key] = Record(kind, name, stamp, io, int(slot), Path(entry.path), known and known.row)
+            row = known and known.row
+            found[key] = Record(kind, name, stamp, io, int(slot), Path(entry.path), row, self.folder)
         return sorted(found.values(), key=lambda r: r.stamp)
 
 
