@@ -4,6 +4,7 @@
 #include "kernels.h"
 #include "model_file.h"
 #include "plan.h"
+#include "schema.h"
 
 namespace mycelia::lite {
 
@@ -60,6 +61,11 @@ void Planner::write_parts_in_place() {}
 std::shared_ptr<Scales> read_scales(const Table&, int32_t) { return nullptr; }
 const char* const kUnreadScales = "but this library was cropped for models without quantized weights: crop it for this one, too";
 Status find_scales(ModelFile*) { return {}; }
+std::vector<float> groups_first(const std::vector<float>& numbers, int64_t) { return numbers; }
+Status read_low_bit(const FileNode& node, ModelFile*, bool* found) {
+  *found = node.kind == schema::kOp_Custom && node.attributes.text(schema::kCustom_type) == "low_bit";
+  return *found ? Status(kNotSupported, left_out("quantized weights").text) : Status();
+}
 int Planner::scaled(int, const Scales&, const Type&) { return fail(kNotSupported, left_out("quantized weights").text); }
 #endif
 

@@ -103,7 +103,9 @@ Status read_graphs(const Table& root, ModelFile* file) {
       if (Status found = read_state(node, g == 0, file, &is_state); !found) return found;
       bool is_panels = false;
       if (Status found = read_panels(node, file, &is_panels); !found) return found;
-      if (!is_state && !is_panels) file->nodes.push_back(std::move(node));
+      bool is_low_bit = false;
+      if (Status found = read_low_bit(node, file, &is_low_bit); !found) return found;
+      if (!is_state && !is_panels && !is_low_bit) file->nodes.push_back(std::move(node));
     }
     if (calls_here) {
       if (Status status = resolve_calls(graph.first, file); !status) return status;

@@ -21,6 +21,7 @@ struct Scales {
   std::vector<float> scale, zero, shift;
   int axis = -1;  // -1: not known yet, or there is one scale
   int bits = 0;  // of an integer, if they lie one behind another as fields of so many bits: q + 2^(bits - 1); 0: as their dtype has them
+  int groups = 1;  // equal runs of an index of the axis, the rest of a matrix, each with numbers of its own: [index, group]
 };
 
 struct FileTensor {
@@ -112,8 +113,12 @@ Status check_calls(ModelFile* file);
 Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* found);
 // A Custom node of type panels says how its input, a constant, holds the weights that are its output (panels.cc).
 Status read_panels(const FileNode& node, ModelFile* file, bool* found);
+// A Custom node of type low_bit has fields and scales, in constants, of the weights that are its output (low_bit.cc).
+Status read_low_bit(const FileNode& node, ModelFile* file, bool* found);
 // The scales of a tensor of integers; null if it has none, or they are stored in a way that is not read (scales.cc).
 std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype);
+// Numbers [index, group] as [group, index].
+std::vector<float> groups_first(const std::vector<float>& numbers, int64_t groups);
 // Why scales of a constant are not read, in words.
 extern const char* const kUnreadScales;
 // Integers with scales are weights of nodes that say so; else it fails.

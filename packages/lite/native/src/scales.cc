@@ -64,7 +64,7 @@ Status find_scales(ModelFile* file) {
       if (!node.widens) return refuse(i, "which " + which + " does not compute yet");
       if (scales->scale.size() == 1) continue;
       const int axis = axis_of_scales(node, place, static_cast<int>(shape.size()));
-      if (axis < 0 || axis >= static_cast<int>(shape.size()) || shape[axis] != static_cast<int64_t>(scales->scale.size()))
+      if (axis < 0 || axis >= static_cast<int>(shape.size()) || shape[axis] * scales->groups != static_cast<int64_t>(scales->scale.size()))
         return refuse(i, "but its " + std::to_string(scales->scale.size()) + " scales do not fit " + which);
       if (scales->axis >= 0 && scales->axis != axis) return refuse(i, "but the nodes that read it have its scales along different axes");
       scales->axis = axis;
@@ -73,18 +73,33 @@ Status find_scales(ModelFile* file) {
   return {};
 }
 
+std::vector<float> groups_first(const std::vector<float>& numbers, int64_t groups) {
+  const int64_t channels = static_cast<int64_t>(numbers.size()) / groups;
+  std::vector<float> turned(numbers.size());
+  for (int64_t j = 0; j < channels; ++j)
+    for (int64_t g = 0; g < groups; ++g) turned[g * channels + j] = numbers[j * groups + g];
+  return turned;
+}
+
 // `value`, integers in float32, as the numbers that they stand for.
 int Planner::scaled(int value, const Scales& scales, const Type& wide) {
-  Type type{MYC_F32, std::vector<int64_t>(scales.axis < 0 ? 0 : wide.shape.size(), 1)};
+  Type type{MYC_F32, std::vector<int64_t>(scales.axis < 0 ? 0 : wide.shape.size(), 1)}, parts = wide;
   if (scales.axis >= 0) type.shape[scales.axis] = wide.shape[scales.axis];
+  if (scales.groups > 1) {  // of a matrix
+    const int64_t channels = wide.shape[scales.axis], depth = wide.shape[1 - scales.axis], each = depth / scales.groups;
+    parts.shape = scales.axis ? std::vector<int64_t>{scales.groups, each, channels} : std::vector<int64_t>{channels, scales.groups, each};
+    type.shape = scales.axis ? std::vector<int64_t>{scales.groups, 1, channels} : std::vector<int64_t>{channels, scales.groups, 1};
+    value = view(value, parts.shape);
+  }
   const auto with = [&](const char* op, const std::vector<float>& numbers, float nothing) {
     if (std::all_of(numbers.begin(), numbers.end(), [&](float n) { return n == nothing; })) return;
-    value = emit(op, {value, made_constant(type, numbers.data(), true)}, wide);
+    const std::vector<float> turned = scales.groups > 1 && scales.axis ? groups_first(numbers, scales.groups) : numbers;
+    value = emit(op, {value, made_constant(type, turned.data(), true)}, parts);
   };
   with("sub", scales.zero, 0);
   with("mul", scales.scale, 1);
   with("add", scales.shift, 0);
-  return value;
+  return scales.groups > 1 ? view(value, wide.shape) : value;
 }
 
 }  // namespace mycelia::lite

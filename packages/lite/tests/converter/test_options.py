@@ -250,7 +250,8 @@ def test_properties_check_what_they_get(name, value, error):
         (1, {}, TypeError),
         ("common_quant_param", {"bit_num": "17"}, ValueError),
         ("common_quant_param", {"quant_type": "FULL_QUANT"}, NotImplementedError),
-        ("mixed_bit_weight_quant_param", {"init_scale": "0.02"}, NotImplementedError),
+        ("mixed_bit_weight_quant_param", {"init_scale": "1"}, ValueError),
+        ("mixed_bit_weight_quant_param", {"auto_tune": "true"}, NotImplementedError),
         ("model_param", {}, ValueError),
     ],
 )

@@ -80,6 +80,15 @@ CASES = {
 }
 
 
+# Cases that are also stored with scales of float16, and of groups.
+GROUPS = {"groups": 32, "groups-in-out": 64, "groups-rows": 128, "row": 0, "many-rows-in-out": 0, "3x3": 0}
+CASES |= {
+    "groups": lambda: product(1, 160, 70),
+    "groups-in-out": lambda: product(2, 128, 33, transposed=False),
+    "groups-rows": lambda: product(21, 256, 48),
+}
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A folder with a file of each case in each width, inputs beside them, and what is expected of each."""
@@ -92,6 +101,13 @@ def files(tmp_path_factory):
             write(str(path), model)
             np.save(path.with_suffix(".npy"), data)
             expected[path.stem] = answer(data, reference.weights(model.allTensors[index], axis))
+    for name, group, bits in [(n, g, b) for n, g in GROUPS.items() for b in (1, 2, 3, 4, 6, 8)]:
+        model, data, index, _, answer = CASES[name]()
+        quantize_weights(model, WeightQuantization(bits=bits, group=group, compact=True))
+        path = folder / f"{name}-compact-{bits}.ms"
+        write(str(path), model)
+        np.save(path.with_suffix(".npy"), data)
+        expected[path.stem] = answer(data, reference.compact(model, index))
     return folder, expected
 
 
@@ -141,13 +157,13 @@ def test_rows_are_rounded_no_worse_than_by_their_extremes(bits):
         assert error.sum() < 0.86 * plain.sum()
 
 
-def test_means_stay_with_few_bits():
-    for bits in (1, 2, 3):
+def test_means_stay():
+    for bits in range(1, 9):
         model, _, index, axis, _ = product(1, 300, 20)
         before = np.frombuffer(model.allTensors[index].data, np.float32).reshape(20, 300)
         quantize_weights(model, few(bits))
         after = reference.weights(model.allTensors[index], axis)
-        np.testing.assert_allclose(after.mean(1), before.mean(1), atol=1e-3)
+        np.testing.assert_allclose(after.mean(1), before.mean(1), rtol=0, atol=1e-6)
         model, *_ = product(1, 300, 20)
         quantize_weights(model, WeightQuantization(bits=bits, bias_correction=False))
         assert not any(p.meanCorr for p in model.allTensors[index].quantParams)
@@ -165,14 +181,25 @@ def test_one_number_is_exact_whatever_the_width():
 
 
 def test_zeros_stay_zeros():
-    """Pruned weights, with 4 bits and more."""
+    """Pruned weights, without bias correction."""
     for bits in (4, 5, 8, 16):
         net = Net()
         array = np.where(RNG.random((32, 64)) < 0.5, 0, RNG.normal(1, 1, (32, 64)))
         w = net.constant(array)
         model = net.model(net("MatMulFusion", net.input(1, 64), w, transpose_b=True))
-        quantize_weights(model, few(bits))
+        quantize_weights(model, WeightQuantization(bits=bits, bias_correction=False))
         assert (reference.weights(model.allTensors[w], 0)[array == 0] == 0).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 20])
+def test_what_is_infinite_stays_in_its_row_and_has_its_sign(rows):
+    model, data, index, axis, answer = product(rows, 64, 40)
+    quantize_weights(model, few(4))
+    data[0, 3] = np.inf
+    weights = reference.weights(model.allTensors[index], axis)
+    (found,) = trial.answers(trial.loaded(model), [data])
+    np.testing.assert_array_equal(found[0], np.sign(weights[:, 3]) * np.inf)
+    np.testing.assert_allclose(found[1:], answer(data[1:], weights), rtol=1e-5, atol=1e-5)
 
 
 # ---- which weights
@@ -225,6 +252,69 @@ def test_one_scale_for_a_tensor():
     np.testing.assert_allclose(found, answer(data, reference.weights(tensor, axis)), rtol=1e-5, atol=1e-4)
 
 
+def test_groups_and_compact_scales_are_widened_for_other_operators():
+    """A product that does not read its weights packed: of two axes, by a table of a Gather."""
+    for group in (0, 32):
+        net = Net()
+        w = net.weights(40, 96)
+        rows = net("Gather", w, net.input(3, dtype=np.int32), net.constant(0, np.int32))
+        model = net.model(rows)
+        quantize_weights(model, WeightQuantization(bits=5, group=group, compact=True))
+        wanted = reference.compact(model, w)[[3, 39, 0]]
+        (found,) = trial.answers(trial.loaded(model), [np.array([3, 39, 0], np.int32)])
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_groups_are_nearer_and_compact_files_smaller(tmp_path):
+    sizes, errors = {}, {}
+    for name, how in {"plain": {}, "compact": {"compact": True}, "groups": {"group": 32}}.items():
+        model, *_ = product(1, 256, 128)
+        (layer,) = quantize_weights(model, WeightQuantization(bits=4, **how))
+        write(str(tmp_path / name), model)
+        sizes[name], errors[name] = (tmp_path / name).stat().st_size, layer.error
+    assert sizes["compact"] < sizes["plain"] - 18 * 128 and sizes["groups"] < 1.3 * sizes["plain"]
+    assert errors["groups"] < 0.85 * errors["plain"] and errors["compact"] < 1.01 * errors["plain"]
+
+
+# ---- widths for each layer
+
+
+def layered():
+    """Three products; the weights of the second are easy: two numbers, those of the third have outliers."""
+    net = Net()
+    x = net("MatMulFusion", net.input(1, 64), net.weights(64, 64), transpose_b=True)
+    x = net("MatMulFusion", x, net.constant(np.where(RNG.random((64, 64)) < 0.5, 1, -1)), transpose_b=True)
+    third = RNG.normal(size=(128, 64))
+    third[:, 0] *= 50
+    return net.model(net("MatMulFusion", x, net.constant(third), transpose_b=True))
+
+
+@pytest.mark.parametrize("most", [0.3, 0.05, 0.01])
+def test_a_bound_of_the_error_decides_widths(most):
+    how = WeightQuantization(bits=0, most_error=most)
+    layers = quantize_weights(layered(), how)
+    assert all(layer.error <= 1.05 * most for layer in layers)
+    assert layers[1].bits == 1
+    for layer in (layer for layer in layers if layer.bits > 1):
+        model = layered()
+        fewer = quantize_weights(model, WeightQuantization(bits=layer.bits - 1))
+        assert next(x for x in fewer if x.node == layer.node).error > 0.95 * most
+
+
+def test_a_bound_of_the_size_decides_widths():
+    whole = sum(layer.bytes for layer in quantize_weights(layered(), WeightQuantization(bits=8)))
+    before = 0.0
+    for share in (1.0, 0.6, 0.4, 0.25):
+        layers = quantize_weights(layered(), WeightQuantization(bits=0, most_bytes=int(whole * share)))
+        assert sum(layer.bytes for layer in layers) <= whole * share
+        error = sum(layer.error**2 for layer in layers)
+        assert error >= before
+        before = error
+    assert layers[1].bits == 1 < layers[0].bits
+    with pytest.raises(ValueError, match="most_bytes is 100, but 3 weights of 1 bit take 2048"):
+        quantize_weights(layered(), WeightQuantization(bits=0, most_bytes=100))
+
+
 # ---- by the converter
 
 
@@ -252,6 +342,25 @@ def test_a_configuration_quantizes_and_borders_stay(lenet, tmp_path):
     (found,) = trial.answers(models[1], [images])
     cosine = (found * expected).sum() / np.linalg.norm(found) / np.linalg.norm(expected)
     assert found.dtype == np.float32 and cosine > 0.99
+
+
+def test_a_configuration_chooses_widths(lenet, tmp_path):
+    config = tmp_path / "quant.cfg"
+    config.write_text(
+        "[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num=0\nmin_quant_weight_channel=0\n"
+        "[weight_quant_param]\ngroup=32\ncompact=true\n[mixed_bit_weight_quant_param]\ninit_scale=0.08\n"
+    )
+    report = mslite.Converter().convert(
+        mslite.FmkType.MINDIR, lenet[0], str(tmp_path / "n"), config_file=str(config)
+    )
+    assert all(0.03 < layer.error < 0.085 and layer.bits in (3, 4, 5) for layer in report.layers)
+    # 400 and 120 weights of a channel are not whole groups of 32; 84 neither
+    assert [layer.scales for layer in report.layers] == [6, 16, 120, 84, 10]
+    model = mslite.Model()
+    model.build_from_file(report.path)
+    (found,) = trial.answers(model, [lenet[1]])
+    cosine = (found * lenet[2]).sum() / np.linalg.norm(found) / np.linalg.norm(lenet[2])
+    assert cosine > 0.98
 
 
 def test_a_file_of_ours_is_quantized_again(lenet, tmp_path):
@@ -284,12 +393,16 @@ def test_check_says_how_far_answers_depart(lenet, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ({"bits": 0}, ValueError, "bits must be from 1 to 16, but got 0"),
-        ({"bits": 17}, ValueError, "bits must be from 1 to 16, but got 17"),
+        ({"bits": -1}, ValueError, "bits must be from 0 to 16, but got -1"),
+        ({"most_error": 0.0}, ValueError, "most_error must be a float between 0 and 1, but got 0.0"),
+        ({"bits": 17}, ValueError, "bits must be from 0 to 16, but got 17"),
         ({"bits": 4.0}, TypeError, "bits must be an int, but got float"),
         ({"bits": True}, TypeError, "bits must be an int, but got bool"),
         ({"min_size": -1}, ValueError, "min_size must be from 0 to 65535"),
         ({"per_channel": 1}, TypeError, "per_channel must be a bool"),
+        ({"group": 48}, ValueError, "group must be a multiple of 32, but got 48"),
+        ({"group": 32, "per_channel": False}, ValueError, "group is for scales of channels"),
+        ({"bits": 9, "compact": True}, ValueError, "group and compact are for at most 8 bits"),
         ({"skip": "conv"}, TypeError, "skip must be names of nodes"),
     ],
 )
@@ -313,7 +426,6 @@ def test_settings_are_checked(fields, error, message):
         ("quant_type=WEIGHT_QUANT\nbit_num=4\nenable_encode=false", -600, "enable_encode must be true"),
         ("quant_type=WEIGHT_QUANT\nskip_quant_node=nobody", -600, "no node is called 'nobody'"),
         ("quant_type=WEIGHT_QUANT\nmin_quant_weight_size=65535", -600, "no weights to quantize: 'Default/"),
-        ("quant_type=WEIGHT_QUANT\nbit_num=0", -7, "a width for each layer is not chosen yet"),
         ("quant_type=FULL_QUANT", -7, "only WEIGHT_QUANT is there"),
         ("quant_type=DYNAMIC_QUANT", -7, "only WEIGHT_QUANT is there"),
         ("quant_type=WEIGHT_QUANT\ndebug_info_save_path=/tmp", -7, "reports are not written"),
@@ -363,4 +475,28 @@ def test_damaged_fields_are_refused(damage):
     quantize_weights(model, few(4))
     damage(model.allTensors[index])
     with pytest.raises(RuntimeError, match="damaged|quantized"):
+        trial.loaded(model)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "number"),
+    [("bits", 0), ("bits", 9), ("axis", 2), ("axis", -1), ("group", 31), ("group", 96)],
+)
+def test_damaged_attributes_are_refused(attribute, number):
+    model, *_ = product(1, 64, 20)
+    quantize_weights(model, WeightQuantization(bits=4, group=32))
+    node = next(n for n in model.nodes if n.primitive.kind == "Custom")
+    next(a for a in node.primitive.attr if a.name == attribute).data = np.int64(number).tobytes()
+    with pytest.raises(RuntimeError, match="damaged"):
+        trial.loaded(model)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_damaged_fields_and_scales_are_refused(place):
+    model, *_ = product(1, 64, 20)
+    quantize_weights(model, WeightQuantization(bits=4, group=32))
+    node = next(n for n in model.nodes if n.primitive.kind == "Custom")
+    tensor = model.allTensors[node.inputIndex[place]]
+    tensor.data, tensor.dims = bytes(tensor.data)[:-2], [int(tensor.dims[0]) - (2 if place == 0 else 1)]
+    with pytest.raises(RuntimeError, match="damaged"):
         trial.loaded(model)

@@ -92,7 +92,7 @@ class Weights {
   // these kernels take.
   struct LowBit {
     int pack = -1, scale = -1, zero = -1;
-    int64_t bits = 0;
+    int64_t bits = 0, group = 0;
   };
   bool low_bit(bool transposed, LowBit* found);
   // The pack of Strassen's product of a matrix [out, in] if `transposed`, else [in, out], whose sizes are even.

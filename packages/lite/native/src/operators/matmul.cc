@@ -28,7 +28,7 @@ int linear(Planner& p, int x, Weights& weight, bool transposed, int bias, int8_t
   out.shape.back() = outputs;
   const int64_t fused = fused_activation(activation);
   if (Weights::LowBit low; weight.low_bit(transposed, &low)) {
-    const myc_low_bit_linear_attrs attributes{outputs, low.bits, 0, fused < 0 ? 0 : fused};
+    const myc_low_bit_linear_attrs attributes{outputs, low.bits, low.group, fused < 0 ? 0 : fused};
     const int y = p.emit("low_bit_linear", {x, low.pack, low.scale, low.zero, bias, -1}, attributes, out);
     return fused < 0 ? activated(p, y, activation) : y;
   }

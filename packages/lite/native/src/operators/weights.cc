@@ -55,7 +55,8 @@ bool Weights::low_bit(bool transposed, LowBit* found) {
   if ((!scales.bits && !whole) || scales.bits > 8) return false;
   const int64_t outputs = type_.shape[axis], depth = element_count(type_.shape) / std::max<int64_t>(outputs, 1);
   const bool is_signed = stored.dtype == kDataType_INT8;
-  std::vector<float> scale(static_cast<size_t>(outputs)), zero(scale.size());
+  const int64_t groups = scales.groups;
+  std::vector<float> scale(static_cast<size_t>(outputs * groups)), zero(scale.size());
   for (size_t j = 0; j < scale.size(); ++j) {
     const size_t i = scales.scale.size() > 1 ? j : 0;
     scale[j] = scales.scale[i], zero[j] = scales.zero[i] - (is_signed ? 0 : 128);
@@ -63,13 +64,14 @@ bool Weights::low_bit(bool transposed, LowBit* found) {
     zero[j] -= scales.shift[i] / scale[j];
     if (!std::isfinite(zero[j])) return false;
   }
+  if (groups > 1) scale = groups_first(scale, groups), zero = groups_first(zero, groups), found->group = depth / groups;
   found->bits = whole ? 8 : scales.bits;
   const myc_low_bit_pack_attrs attributes{found->bits, outputs, depth, axis == 0, whole && is_signed};
   const int bytes = p.stored_bytes(input_);
   const int64_t words = (depth + kLowBitUnit - 1) / kLowBitUnit * found->bits * padded(outputs);
   found->pack = p.once(axis ? "low bit" : "low bit^T", bytes, [&] { return p.emit_pack("low_bit_pack", bytes, attributes, Type{MYC_I32, {words}}); });
-  found->scale = p.made_constant({MYC_F32, {1, outputs}}, scale.data());
-  if (std::any_of(zero.begin(), zero.end(), [](float z) { return z != 0; })) found->zero = p.made_constant({MYC_F32, {1, outputs}}, zero.data());
+  found->scale = p.made_constant({MYC_F32, {groups, outputs}}, scale.data());
+  if (std::any_of(zero.begin(), zero.end(), [](float z) { return z != 0; })) found->zero = p.made_constant({MYC_F32, {groups, outputs}}, zero.data());
   return p.ok();
 }
 

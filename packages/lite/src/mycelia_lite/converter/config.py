@@ -15,8 +15,11 @@ from mycelia_lite.quant import settings
 MODEL_KEYS = ("fmk", "modelFile", "weightFile", "outputFile")
 
 _FULL = "integers for data are not there, only for weights"
-_MIXED = "a width for each layer is not chosen yet"
-_WEIGHTS = ("common_quant_param", "weight_quant_param")  # read by `quant.settings`
+_WEIGHTS = (
+    "common_quant_param",
+    "weight_quant_param",
+    "mixed_bit_weight_quant_param",
+)  # read by `quant.settings`
 #: Section -> its keys, and why it cannot be had; "" for one that is read.
 SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "registry": ("", ("plugin_path", "disable_fusion", "fusion_blacklists")),
@@ -29,10 +32,10 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "weight_quant_param": (
         "",
         ("per_channel", "bias_correction", "dequant_strategy", "quant_strategy", "max_segments",
-         "update_mindir"),
+         "update_mindir", "group", "compact"),
     ),
     "mixed_bit_weight_quant_param": (
-        _MIXED, ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
+        "", ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
     ),
     "full_quant_param": (
         _FULL,

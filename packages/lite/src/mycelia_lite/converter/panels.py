@@ -12,7 +12,7 @@ import numpy as np
 from mycelia_lite.converter.rules.customs import custom
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
-from mycelia_lite.quant.readers import borders, readers
+from mycelia_lite.quant.readers import Homes, Uses, borders, readers
 
 _PANEL = 16
 _FEWEST = 1 << 12  # bytes of weights that are worth a node
@@ -25,16 +25,13 @@ _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 
 def pack(model: Table) -> int:
     """Put weights of float32 into panels, in place; how many."""
-    used, edge = readers(model), borders(model)
-    home = {int(n): graph for graph in model.subGraph for n in graph.nodeIndices}
-    number = {id(node): i for i, node in enumerate(model.nodes)}
+    used, edge, homes = readers(model), borders(model), Homes(model)
     names = {node.name for node in model.nodes}
-    made: list[Table] = []
+    made: list[tuple[Table, Uses]] = []
     for index in range(len(model.allTensors)):
         uses = used.get(index, [])
         axis = _axis(model.allTensors[index], uses)
-        homes = {id(home.get(number[id(node)])) for node, _ in uses}
-        if axis is None or index in edge or len(homes) != 1:
+        if axis is None or index in edge or not homes.are_one(uses):
             continue
         name = base = f"{uses[0][0].name}/panels"
         while name in names:
@@ -44,11 +41,8 @@ def pack(model: Table) -> int:
         node = Table("CNode", name=name, primitive=custom("panels", axis=axis))
         node.inputIndex, node.outputIndex = [len(model.allTensors)], [index]
         model.allTensors.append(packed)
-        if (graph := home.get(number[id(uses[0][0])])) is not None:
-            graph.nodeIndices = [len(model.nodes) + len(made), *graph.nodeIndices]
-            graph.tensorIndices = [*graph.tensorIndices, len(model.allTensors) - 1]
-        made.append(node)
-    model.nodes = [*model.nodes, *made] if model.subGraph else [*made, *model.nodes]
+        made.append((node, uses))
+    homes.prepend(made)
     return len(made)
 
 

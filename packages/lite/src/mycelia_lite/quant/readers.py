@@ -47,3 +47,26 @@ def common_axis(uses: Uses, rank: int) -> int | None:
     """The axis of several scales if it is one for all that read the weights."""
     axes = {axis_of(node, place, rank) for node, place in uses}
     return axes.pop() if len(axes) == 1 else None
+
+
+class Homes:
+    """In which subgraph each node of a model is; None where there are no subgraphs."""
+
+    def __init__(self, model: Table) -> None:
+        self._model = model
+        by_number = {int(n): graph for graph in model.subGraph for n in graph.nodeIndices}
+        self._of = {id(node): by_number.get(i) for i, node in enumerate(model.nodes)}
+
+    def are_one(self, uses: Uses) -> bool:
+        """Whether all that read a tensor are in one subgraph."""
+        return len({id(self._of[id(node)]) for node, _ in uses}) == 1
+
+    def prepend(self, made: list[tuple[Table, Uses]]) -> None:
+        """Add nodes, each before those that read its result, with the constants that it reads."""
+        model = self._model
+        for i, (node, uses) in enumerate(made):
+            if (graph := self._of[id(uses[0][0])]) is not None:
+                graph.nodeIndices = [len(model.nodes) + i, *graph.nodeIndices]
+                graph.tensorIndices = [*graph.tensorIndices, *node.inputIndex]
+        nodes = [node for node, _ in made]
+        model.nodes = [*model.nodes, *nodes] if model.subGraph else [*nodes, *model.nodes]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_MOST_CANDIDATES = 8  # bits: of more the extremes of a row are its best range
-_FEW = 3  # bits: levels that are moved as a whole lie better
-_REFITS = 4
-_SYMMETRIC = 1.05  # by which the error without zero points may be larger with few bits: decoding is faster
-_FAST = 4  # bits that gain by that
+_SEARCHED = 8  # bits: of more the extremes of a row are its best range
+_SAMPLE = 512  # elements of a row by which ranges are compared
+_REFITS = 3
+_AT_ONCE = 1 << 20  # elements
 
 
 @dataclass
@@ -29,12 +28,12 @@ class Rounded:
         return widened + self.shift[:, None] if self.shift.any() else widened
 
 
-def round_rows(rows: np.ndarray, bits: int, moves: bool = True) -> Rounded:
+def round_rows(rows: np.ndarray, bits: int, shifts: bool = True) -> Rounded:
     """Integers of `bits` bits for the finite numbers [rows, n] of float32, n at least 1.
 
-    `moves`: with 3 bits and fewer levels may be moved by a fraction of a step, so that means stay.
+    `shifts`: with at most 8 bits the mean of a row stays; else zeros do, of a row with numbers on both sides.
     """
-    parts = [_round_some(part, bits, moves) for part in _parts(rows)]
+    parts = [_round_some(part, bits, shifts and bits <= _SEARCHED) for part in _parts(rows)]
     return Rounded(
         *(np.concatenate([getattr(p, name) for p in parts]) for name in ("q", "scale", "zero", "shift"))
     )
@@ -42,88 +41,73 @@ def round_rows(rows: np.ndarray, bits: int, moves: bool = True) -> Rounded:
 
 def _parts(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Rows by so many that what is computed on the way stays small."""
-    step = max(1, (1 << 20) // rows.shape[1])
+    step = max(1, _AT_ONCE // rows.shape[1])
     for start in range(0, max(1, len(rows)), step):
         yield rows[start : start + step]
 
 
-def _round_some(rows: np.ndarray, bits: int, moves: bool) -> Rounded:
+def _round_some(rows: np.ndarray, bits: int, shifts: bool) -> Rounded:
     wide = rows.astype(np.float64)
     low, high = wide.min(1), wide.max(1)
-    factors = np.array([1.0]) if bits > _MOST_CANDIDATES else _factors(bits)
-    moved = moves and bits <= _FEW
-    best = _best(wide, bits, [_ranged(low, high, f, bits, moved) for f in factors], moved)
-    if not moved and bits <= _MOST_CANDIDATES:
-        even = _best(wide, bits, [_symmetric(low, high, f, bits) for f in factors], False, zero=False)
-        if even[0].sum() <= (_SYMMETRIC if bits <= _FAST else 1) * best[0].sum():
-            best = even
-    _, q, scale, zero, shift = best
-    if moved:
-        shift = shift + (rows - q * scale[:, None] - shift[:, None]).mean(1)
+    factor = _factor(wide, low, high, bits, shifts) if bits <= _SEARCHED else np.ones(len(rows))
+    levels = _levels(low, high, factor, bits, shifts)
+    q = _nearest(wide, bits, *levels)
+    for _ in range(_REFITS if bits <= _SEARCHED else 0):
+        levels = _fitted(wide, q, *levels, shifts)
+        q = _nearest(wide, bits, *levels)
+    scale, zero, shift = levels
+    if shifts:
+        shift = (shift + (wide - q * scale[:, None] - shift[:, None]).mean(1)).astype(np.float32)
     same = low == high  # one number: it is exact
     scale[same] = np.where(low[same] == 0, 1, np.abs(low[same]))
     zero[same], shift[same], q[same] = -np.sign(low[same]), 0, 0
-    return Rounded(
-        q.astype(np.int32), scale.astype(np.float32), zero.astype(np.float32), shift.astype(np.float32)
-    )
+    return Rounded(q.astype(np.int32), *(a.astype(np.float32) for a in (scale, zero, shift)))
 
 
-def _factors(bits: int) -> np.ndarray:
-    """Shares of the whole range that may be worth more than its extremes."""
+def _factor(rows: np.ndarray, low: np.ndarray, high: np.ndarray, bits: int, shifts: bool) -> np.ndarray:
+    """The share of each row's range over which levels leave the least error, by a sample of its elements."""
+    sample = rows[:, :: -(-rows.shape[1] // _SAMPLE)]
     least = {1: 0.2, 2: 0.3, 3: 0.45, 4: 0.55, 5: 0.7}.get(bits, 0.85)
-    return np.linspace(1.0, least, 12 if bits <= 5 else 4)
+    best, error = np.ones(len(rows)), np.full(len(rows), np.inf)
+    for factor in np.linspace(1.0, least, 12 if bits <= 5 else 4):
+        scale, zero, shift = _levels(low, high, np.full(len(rows), factor), bits, shifts)
+        off = (_nearest(sample, bits, scale, zero, shift) - zero[:, None]) * scale[:, None]
+        off += shift[:, None] - sample
+        square = np.einsum("ij,ij->i", off, off)
+        best[square < error] = factor
+        error = np.minimum(error, square)
+    return best
 
 
-def _ranged(low: np.ndarray, high: np.ndarray, factor: float, bits: int, moved: bool):
-    """(scale, zero, shift) of the levels that lie over the middle part of a range."""
+def _levels(low: np.ndarray, high: np.ndarray, factor: np.ndarray, bits: int, shifts: bool):
+    """(scale, zero, shift) of levels over the middle part of a range, as a file holds them."""
     middle, half = (low + high) / 2, (high - low) / 2 * factor
-    scale = np.maximum(2 * half / (2**bits - 1), np.finfo(np.float32).tiny)
+    scale = (
+        np.maximum(2 * half / (2**bits - 1), np.finfo(np.float32).tiny).astype(np.float32).astype(np.float64)
+    )
     offset = middle - half + 2 ** (bits - 1) * scale  # of the level 0
-    if moved:
-        return scale, np.zeros_like(scale), offset
-    return scale, np.round(-offset / scale), np.zeros_like(scale)
+    nothing = np.zeros_like(scale)
+    return (scale, nothing, offset) if shifts else (scale, np.round(-offset / scale), nothing)
 
 
-def _symmetric(low: np.ndarray, high: np.ndarray, factor: float, bits: int):
-    """The same with 0 as level 0, the longer side on that of the level more."""
-    most = np.maximum(-low, high) * factor
-    scale = np.maximum(most / 2 ** (bits - 1), np.finfo(np.float32).tiny)
-    return np.where(high > -low, -scale, scale), np.zeros_like(scale), np.zeros_like(scale)
+def _nearest(
+    rows: np.ndarray, bits: int, scale: np.ndarray, zero: np.ndarray, shift: np.ndarray
+) -> np.ndarray:
+    q = np.round((rows - shift[:, None]) / scale[:, None])
+    q += zero[:, None]
+    return np.clip(q, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1, out=q)
 
 
-def _best(rows: np.ndarray, bits: int, candidates: list, moved: bool, zero: bool = True):
-    """Of each row the candidate of least error, its scale (and shift if `moved`) fitted to the integers."""
-    found = None
-    for candidate in candidates:
-        found = _better(rows, found, _with_levels(rows, bits, *candidate))
-    for _ in range(_REFITS if bits <= _MOST_CANDIDATES else 0):
-        _, q, scale, zeros, shift = found
-        x = q - zeros[:, None]
-        x_mean = x.mean(1) if moved else np.zeros(len(x))
-        y_mean = rows.mean(1) if moved else np.zeros(len(x))
-        centered = x - x_mean[:, None]
-        square = (centered * centered).sum(1)
-        fitted = (centered * (rows - y_mean[:, None])).sum(1) / np.where(square == 0, 1, square)
-        fitted = np.where((square == 0) | (fitted == 0), scale, fitted)
-        moved_by = y_mean - fitted * x_mean if moved else shift
-        found = _better(rows, found, _with_levels(rows, bits, fitted, zeros, moved_by))
-    return found
-
-
-def _with_levels(rows: np.ndarray, bits: int, scale: np.ndarray, zero: np.ndarray, shift: np.ndarray):
-    """(error of each row, integers, scale, zero, shift), with the numbers that a file holds."""
-    scale, shift = scale.astype(np.float32).astype(np.float64), shift.astype(np.float32).astype(np.float64)
-    half = 2 ** (bits - 1)
-    q = np.round((rows - shift[:, None]) / scale[:, None]) + zero[:, None]
-    np.clip(q, -half, half - 1, out=q)
-    error = (q - zero[:, None]) * scale[:, None] + shift[:, None] - rows
-    return (error * error).sum(1), q, scale, zero, shift
-
-
-def _better(rows: np.ndarray, old, new):
-    if old is None:
-        return new
-    wins = new[0] < old[0]
-    for a, b in zip(old, new, strict=True):
-        a[wins] = b[wins]
-    return old
+def _fitted(
+    rows: np.ndarray, q: np.ndarray, scale: np.ndarray, zero: np.ndarray, shift: np.ndarray, shifts: bool
+):
+    """The scale, and the shift if there is one, with the least error for given integers."""
+    x = q - zero[:, None]
+    middle = x.mean(1) if shifts else np.zeros(len(x))
+    mean = rows.mean(1) if shifts else middle
+    x -= middle[:, None]
+    square = np.einsum("ij,ij->i", x, x)
+    product = np.einsum("ij,ij->i", x, rows)
+    fitted = np.where((square == 0) | (product <= 0), scale, product / np.where(square == 0, 1, square))
+    fitted = fitted.astype(np.float32).astype(np.float64)
+    return fitted, zero, mean - fitted * middle if shifts else shift

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
+from mycelia_lite.format.custom import custom
+from mycelia_lite.quant.rounding import Rounded
 
 _PIECE = 8 << 20  # integers that are packed at once
 _WHOLE = 8  # bits: the default of QuantParam.numBits
@@ -32,6 +36,51 @@ def store(tensor: Table, q: np.ndarray, bits: int, params: list[Table]) -> None:
     else:
         tensor.weightQuantCompressType = "BITPACKING"
         tensor.data = memoryview(packed(q, bits, np.dtype(kind).itemsize))
+
+
+def shortened(rounded: Rounded) -> Rounded:
+    """The same integers with scales and shifts as `store_compact` writes them."""
+    shift = rounded.shift - rounded.zero * rounded.scale
+    if not rounded.zero.any():
+        shift = _short(shift).astype(np.float32)
+    return replace(
+        rounded, scale=_short(rounded.scale).astype(np.float32), zero=0 * rounded.zero, shift=shift
+    )
+
+
+def store_compact(
+    model: Table, index: int, q: np.ndarray, bits: int, axis: int, rounded: Rounded, group: int
+) -> Table:
+    """Let a constant be the result of a new node `low_bit`, of fields and scales; the node.
+
+    q: in the order of the constant's elements. rounded: rows are groups of the channels along `axis`.
+    """
+    weights = model.allTensors[index]
+    name = f"{weights.name}/low_bit"
+    parts = {"fields": packed(q, bits), "scale": _short(rounded.scale)}
+    if rounded.shift.any():
+        parts["shift"] = _short(rounded.shift)
+    places = []
+    for what, array in parts.items():
+        places.append(len(model.allTensors))
+        model.allTensors.append(
+            Table(
+                "Tensor", nodeType=0, dataType=int(DataType.of(array.dtype)), dims=list(array.shape),
+                name=f"{name}:{what}", data=memoryview(array).cast("B"),
+            )
+        )  # fmt: skip
+    weights.data, weights.nodeType = b"", 2
+    node = Table("CNode", name=name, primitive=custom("low_bit", bits=bits, axis=axis, group=group))
+    node.inputIndex, node.outputIndex = places, [index]
+    return node
+
+
+def _short(numbers: np.ndarray) -> np.ndarray:
+    """As float16 where each is as near as 11 bits allow, else as they are."""
+    with np.errstate(over="ignore"):
+        half = numbers.astype(np.float16)
+    near = np.abs(half.astype(np.float32) - numbers) <= 2.0**-11 * np.abs(numbers)
+    return half if near.all() else numbers.astype(np.float32)
 
 
 def packed(q: np.ndarray, bits: int, item: int = 1) -> np.ndarray:

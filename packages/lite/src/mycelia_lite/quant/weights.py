@@ -8,18 +8,19 @@ import numpy as np
 
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
-from mycelia_lite.quant.readers import PLACES, WEIGHT_QUANT, Uses, borders, common_axis, readers
+from mycelia_lite.quant import widths
+from mycelia_lite.quant.readers import PLACES, WEIGHT_QUANT, Homes, Uses, borders, common_axis, readers
 from mycelia_lite.quant.rounding import Rounded, round_rows
 from mycelia_lite.quant.settings import WeightQuantization
-from mycelia_lite.quant.stored import quant_params, store
+from mycelia_lite.quant.stored import quant_params, shortened, store, store_compact
 
 
 @dataclass(frozen=True)
 class Layer:
     """What became of weights that a node reads.
 
-    node, tensor: names. bits: 0 if they were left as they are, and then why. scales: how many. bytes: of them
-    and the integers. error: root of the mean square of what they depart by, relative to their own. cosine:
+    node, tensor: names. bits: 0 if they were left as they are, and then why. scales: how many. bytes: of the
+    integers. error: root of the mean square of what they depart by, relative to their own. cosine:
     between what they were and are.
     """
 
@@ -42,10 +43,10 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
     names = {node.name for node in model.nodes}
     if unknown := sorted(set(how.skip) - names):
         raise ValueError(f"skip: no node is called '{unknown[0]}'")
-    layers: list[Layer] = []
-    found: list[tuple[Table, Uses, Rounded, int | None]] = []
-    edge = borders(model)
-    for index, uses in readers(model).items():
+    layers: dict[int, Layer] = {}
+    found: list[_Found] = []
+    used, edge, homes = readers(model), borders(model), Homes(model)
+    for index, uses in used.items():
         tensor = model.allTensors[index]
         if not any(place in PLACES.get(node.primitive.kind, ()) for node, place in uses) or not len(
             tensor.data
@@ -53,7 +54,7 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
             continue
         node = next(node.name for node, place in uses if place in PLACES.get(node.primitive.kind, ()))
         if why := _left(tensor, uses, how, index in edge):
-            layers.append(Layer(node, tensor.name, why=why))
+            layers[index] = Layer(node, tensor.name, why=why)
             continue
         shape = [int(n) for n in tensor.dims]
         array = np.frombuffer(tensor.data, np.float32).reshape(shape)
@@ -62,15 +63,44 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
             raise ValueError(f"the weights '{tensor.name}' of node '{node}' have elements that are {kind}")
         axis = common_axis(uses, len(shape)) if how.per_channel else None
         rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0).reshape(shape[axis], -1)
-        rounded = round_rows(rows, how.bits, how.bias_correction)
-        found.append((tensor, uses, rounded, axis))
-        layers.append(_measured(node, tensor, rows, rounded, how.bits))
+        fits = len(shape) == 2 and axis is not None and how.group and rows.shape[1] % how.group == 0
+        group = how.group if fits else 0
+        rows = rows.reshape(-1, group) if group else rows
+        is_compact = (how.compact or group > 0) and axis in (0, len(shape) - 1) and homes.are_one(uses)
+        found.append(_Found(node, index, uses, rows, axis, group, is_compact))
     if not found:
-        reasons = "; ".join(f"'{layer.node}': {layer.why}" for layer in layers[:5])
+        reasons = "; ".join(f"'{layer.node}': {layer.why}" for layer in list(layers.values())[:5])
         raise ValueError(f"the model has no weights to quantize{': ' if reasons else ''}{reasons}")
-    for tensor, uses, rounded, axis in found:
-        _store(tensor, uses, rounded, axis, how.bits)
-    return layers
+    makers = []
+    for one, bits in zip(found, _widths([one.rows for one in found], how), strict=True):
+        rounded = round_rows(one.rows, bits, how.bias_correction)
+        rounded = shortened(rounded) if one.is_compact else rounded
+        layers[one.index] = _measured(one.node, model.allTensors[one.index], one.rows, rounded, bits)
+        if (node := _store(model, one, rounded, bits)) is not None:
+            makers.append((node, one.uses))
+    homes.prepend(makers)
+    return [layers[index] for index in used if index in layers]
+
+
+def _widths(rows: list[np.ndarray], how: WeightQuantization) -> list[int]:
+    if how.bits:
+        return [how.bits] * len(rows)
+    if how.most_bytes:
+        return widths.by_size(rows, how.most_bytes, how.bias_correction)
+    return widths.by_error(rows, how.most_error, how.bias_correction)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Weights that are to be quantized, by rows along `axis`, or by groups of these."""
+
+    node: str
+    index: int
+    uses: Uses
+    rows: np.ndarray
+    axis: int | None
+    group: int
+    is_compact: bool
 
 
 def _left(tensor: Table, uses: Uses, how: WeightQuantization, is_border: bool) -> str:
@@ -100,15 +130,20 @@ def _measured(node: str, tensor: Table, rows: np.ndarray, rounded: Rounded, bits
     error = float(np.linalg.norm(now - was) / size) if size else 0.0
     cosine = float(was @ now / (size * other)) if size and other else float(size == other)
     scales = len(rounded.scale)
-    return Layer(node, tensor.name, bits, "", scales, -(-was.size * bits // 8) + 4 * scales, error, cosine)
+    return Layer(node, tensor.name, bits, "", scales, -(-was.size * bits // 8), error, cosine)
 
 
-def _store(tensor: Table, uses: Uses, rounded: Rounded, axis: int | None, bits: int) -> None:
+def _store(model: Table, found: _Found, rounded: Rounded, bits: int) -> Table | None:
+    """Store integers; the node that makes weights of them if there is one."""
+    tensor, axis = model.allTensors[found.index], found.axis
     shape = [int(n) for n in tensor.dims]
     q = rounded.q
     if axis is not None:
         moved = [shape[axis], *(n for i, n in enumerate(shape) if i != axis)]
         q = np.moveaxis(q.reshape(moved), 0, axis)
-    store(tensor, q, bits, quant_params(rounded.scale, rounded.zero, rounded.shift, bits))
-    for node, _ in uses:
+    for node, _ in found.uses:
         node.quantType = WEIGHT_QUANT
+    if found.is_compact:
+        return store_compact(model, found.index, q, bits, axis, rounded, found.group)
+    store(tensor, q, bits, quant_params(rounded.scale, rounded.zero, rounded.shift, bits))
+    return None

@@ -54,15 +54,14 @@ __attribute__((noinline)) void decode_panel(const LowBit& w, int64_t panel, floa
   }
 }
 
-// A row of x, with zeros up to whole units, by a vector of columns of a panel.
-template <int kBits, bool kZero>
-__attribute__((noinline)) f32v multiply_columns(const LowBit& w, int64_t column, const float* x) {
+// A row of x, with zeros up to whole units, by a vector of columns of a panel. `x_sum`: of the row's elements of each group.
+template <int kBits>
+__attribute__((noinline)) f32v multiply_columns(const LowBit& w, int64_t column, const float* x, const float* x_sum) {
   const FieldTable<kBits> table;
   const int32_t* from = w.packed + column / kPackedColumns * w.panel_words() + column % kPackedColumns;
   f32v total = {};
   for (int64_t first = 0, row = 0; first < w.depth; first += w.group, ++row) {
-    f32v sum[kSums] = {}, zero = {};
-    if constexpr (kZero) zero = row_of(w.zero, w.columns, row, column);
+    f32v sum[kSums] = {};
     const int64_t end = min(w.depth, first + w.group);
     for (int64_t k = first; k < end; k += kUnit, from += kBits * kPackedColumns) {
       i32v word[kBits];
@@ -73,19 +72,19 @@ __attribute__((noinline)) f32v multiply_columns(const LowBit& w, int64_t column,
       }
 #pragma GCC unroll 32
       for (int i = 0; i < kUnit; ++i) {
-        f32v q = field_of(word, i, table);
-        if constexpr (kZero) q -= zero;
-        sum[i % kSums] = fma(splat(x[k + i]), q, sum[i % kSums]);
+        sum[i % kSums] = fma(splat(x[k + i]), field_of(word, i, table), sum[i % kSums]);
       }
     }
-    total = fma((sum[0] + sum[1]) + (sum[2] + sum[3]), row_of(w.scale, w.columns, row, column), total);
+    f32v all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    if (w.zero) all -= splat(x_sum[row]) * row_of(w.zero, w.columns, row, column);
+    total = fma(all, row_of(w.scale, w.columns, row, column), total);
   }
   return total;
 }
 
 struct Loops {
   void (*decode)(const LowBit& w, int64_t panel, float* to);
-  f32v (*multiply)(const LowBit& w, int64_t column, const float* x);
+  f32v (*multiply)(const LowBit& w, int64_t column, const float* x, const float* x_sum);
 };
 
 template <int kBits = 8>
@@ -93,7 +92,7 @@ Loops loops_for(const LowBit& w) {
   if constexpr (kBits > 1) {
     if (w.bits < kBits) return loops_for<kBits - 1>(w);
   }
-  return {decode_panel<kBits>, w.zero ? multiply_columns<kBits, true> : multiply_columns<kBits, false>};
+  return {decode_panel<kBits>, multiply_columns<kBits>};
 }
 
 struct Epilogue {
@@ -101,7 +100,25 @@ struct Epilogue {
   Activation activation;
 };
 
-// Rows of x by fields in registers.
+// The sums of elements in each group of each row; false if one is not finite: then zeros cannot be subtracted behind the product.
+bool group_sums(const LowBit& w, int64_t rows, const float* x, int64_t step, float* sums) {
+  bool finite = true;
+  for (int64_t r = 0; r < rows; ++r, x += step) {
+    for (int64_t first = 0; first < w.depth; first += w.group) {
+      f32v sum = {};
+      int64_t k = first;
+      const int64_t end = min(w.depth, first + w.group);
+      for (; k + kLanes <= end; k += kLanes) sum += load(x + k);
+      if (k < end) sum += load_partial(x + k, end - k);
+      *sums = horizontal_sum(sum);
+      finite &= *sums - *sums == 0;
+      ++sums;
+    }
+  }
+  return finite;
+}
+
+// Rows of x by fields in registers; MYC_E_UNSUPPORTED if that is not what the op means.
 int32_t multiply_few(const myc_call* call, const LowBit& w, int64_t rows, const float* x, const Epilogue& e, float* y) {
   const Loops loops = loops_for(w);
   Scratch scratch(call);
@@ -115,6 +132,14 @@ int32_t multiply_few(const myc_call* call, const LowBit& w, int64_t rows, const 
     }
     x = whole;
   }
+  const int64_t groups = w.groups();
+  const float* sums = nullptr;
+  if (w.zero) {
+    float* made = scratch.take<float>(rows * groups);
+    if (!made) return MYC_E_MEMORY;
+    if (!group_sums(w, rows, x, step, made)) return MYC_E_UNSUPPORTED;
+    sums = made;
+  }
   const bool bounded = e.activation == Activation::relu || e.activation == Activation::relu6;
   const f32v high = splat(e.activation == Activation::relu6 ? 6.0f : INFINITY);
   parallel_rows(call, w.panels(), rows * w.depth * kPackedColumns * 2, [&](int64_t panel) {
@@ -122,7 +147,7 @@ int32_t multiply_few(const myc_call* call, const LowBit& w, int64_t rows, const 
       const int64_t first = panel * kPackedColumns, count = min(kPackedColumns, w.columns - first);
       for (int64_t j = first; j < first + count; j += kLanes) {
         const int64_t lanes = min<int64_t>(kLanes, w.columns - j), at = r * w.columns + j;
-        f32v sum = loops.multiply(w, j, x + r * step);
+        f32v sum = loops.multiply(w, j, x + r * step, sums ? sums + r * groups : nullptr);
         if (e.bias) sum += load_partial(e.bias + j, lanes);
         if (e.residual) sum += load_partial(e.residual + at, lanes);
         store_partial(y + at, bounded ? clip(sum, f32v{}, high) : sum, lanes);
@@ -204,7 +229,10 @@ KERNEL_FN(low_bit_linear, i32) {
   if (!kTileLoops.has(e.activation)) return MYC_E_UNSUPPORTED;
   if (rows == 0 || a.channels == 0) return MYC_OK;
   const LowBit w = weights_of(call, a, depth, a.group);
-  if (rows <= kFewRows) return multiply_few(call, w, rows, in<float>(call), e, out<float>(call));
+  if (rows <= kFewRows) {
+    const int32_t code = multiply_few(call, w, rows, in<float>(call), e, out<float>(call));
+    if (code != MYC_E_UNSUPPORTED) return code;
+  }
   const ConvLast s = {rows, depth, a.channels, 1, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, a.channels};
   return multiply_decoded(call, w, s, in<float>(call), e, out<float>(call));
 }

@@ -18,6 +18,7 @@ struct LowBit {
   const float *scale, *zero;  // [groups, columns]; zero may be null
 
   int64_t units() const { return ceil_div(depth, kUnit); }
+  int64_t groups() const { return ceil_div(depth, group); }
   int64_t panels() const { return ceil_div(columns, kPackedColumns); }
   int64_t panel_words() const { return units() * bits * kPackedColumns; }
 };

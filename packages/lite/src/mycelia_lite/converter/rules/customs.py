@@ -10,6 +10,7 @@ from mycelia_lite.converter.rules.table import rule
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
+from mycelia_lite.format.custom import custom
 
 _ELEMENTWISE = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_left_shift",
@@ -17,22 +18,6 @@ _ELEMENTWISE = (
     "isnan", "sign", "sinh", "tan", "trunc", "truncate_div", "truncate_mod",
 )  # fmt: skip
 _REDUCTIONS = ("update", "add", "sub", "mul", "div", "max", "min")
-
-
-def custom(name: str, /, **attributes) -> Table:
-    """A Custom node's primitive: attributes are texts, int64s or, where one is a float, float64s."""
-    made = Table("Custom", type=name)
-    made.attr = [
-        Table("Attribute", name=key, data=_bytes(value)) for key, value in sorted(attributes.items())
-    ]
-    return made
-
-
-def _bytes(value) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    values = np.atleast_1d(np.asarray(value))
-    return values.astype("<f8" if values.dtype.kind == "f" else "<i8").tobytes()
 
 
 @rule(*_ELEMENTWISE)

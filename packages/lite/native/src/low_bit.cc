@@ -1,0 +1,91 @@
+// Custom nodes "low_bit": weights as fields of few bits, with scales of one or two bytes less than a QuantParam has, and of runs of a
+// channel's weights. Like a QuantParam's they are integers with Scales from then on, and the node is no node of ours.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels.h"
+#include "mycelia/cpu.h"
+#include "plan.h"
+#include "schema.h"
+
+namespace mycelia::lite {
+
+using namespace schema;
+
+namespace {
+
+constexpr int64_t kRun = 32;  // weights of a channel, of whole ones of which groups consist
+
+float half(uint16_t bits) {
+  const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023u;
+  if (exponent == 0) return std::copysign(std::ldexp(static_cast<float>(fraction), -24), sign ? -1.0f : 1.0f);
+  const uint32_t wide = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
+  float value;
+  std::memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+// The elements of a constant of float16 or float32; none for others.
+std::vector<float> floats(const FileTensor& tensor) {
+  const int64_t count = element_count(tensor.shape);
+  std::vector<float> found;
+  if (!tensor.data || tensor.scales || (tensor.dtype != kDataType_FLOAT16 && tensor.dtype != kDataType_FLOAT32)) return found;
+  for (int64_t i = 0; i < count; ++i) {
+    if (tensor.dtype == kDataType_FLOAT32) {
+      float value;
+      std::memcpy(&value, tensor.data + 4 * i, sizeof(value));
+      found.push_back(value);
+    } else {
+      uint16_t value;
+      std::memcpy(&value, tensor.data + 2 * i, sizeof(value));
+      found.push_back(half(value));
+    }
+  }
+  return found;
+}
+
+int64_t number(const Table& node, const char* name) {
+  const TableSpan attributes = node.tables(kCustom_attr);
+  int64_t found = -1;
+  for (uint32_t i = 0; i < attributes.size(); ++i)
+    if (attributes[i].text(kAttribute_name) == name && attributes[i].text(kAttribute_data).size() == sizeof(found))
+      std::memcpy(&found, attributes[i].text(kAttribute_data).data(), sizeof(found));
+  return found;
+}
+
+}  // namespace
+
+// Inputs: the fields, scales [channels, groups], shifts alike or none. Attributes: bits, axis (of the channels), group (0: one of all).
+Status read_low_bit(const FileNode& node, ModelFile* file, bool* found) {
+  *found = node.kind == kOp_Custom && node.attributes.text(kCustom_type) == "low_bit";
+  if (!*found) return {};
+  ask_for_part("scales");
+  const std::string which = message({"node '", node.name, "' (low_bit)"});
+  const auto within = [&](const std::vector<uint32_t>& all) { return std::all_of(all.begin(), all.end(), [&](uint32_t i) { return i < file->tensors.size(); }); };
+  if (!within(node.inputs) || !within(node.outputs) || node.inputs.size() < 2 || node.inputs.size() > 3 || node.outputs.size() != 1)
+    return broken(which + " must have two or three inputs and one output");
+  FileTensor &fields = file->tensors[node.inputs[0]], &weights = file->tensors[node.outputs[0]];
+  const int64_t bits = number(node.attributes, "bits"), axis = number(node.attributes, "axis"), group = number(node.attributes, "group");
+  const int64_t rank = static_cast<int64_t>(weights.shape.size()), count = element_count(weights.shape);
+  if (!fields.data || fields.scales || fields.dtype != kDataType_UINT8 || weights.data || weights.dtype != kDataType_FLOAT32)
+    return broken(which + " must make weights of float32 of constant fields");
+  if (bits < 1 || bits > 8 || rank < 2 || count < 1 || (axis != 0 && axis != rank - 1) || group < 0 || group % kRun || (group && rank != 2))
+    return broken(message({which, ": ", bits, " bits, axis ", axis, " and groups of ", group, " do not fit its weights"}));
+  const int64_t channels = weights.shape[axis], depth = count / channels, groups = group ? depth / group : 1;
+  if ((group && depth % group) || fields.bytes != static_cast<uint64_t>((count * bits + 7) / 8))
+    return broken(message({which, ": ", fields.bytes, " bytes and groups of ", group, " do not fit its weights"}));
+  const auto scales = std::make_shared<Scales>();
+  scales->scale = floats(file->tensors[node.inputs[1]]);
+  scales->shift = node.inputs.size() > 2 ? floats(file->tensors[node.inputs[2]]) : std::vector<float>(scales->scale.size());
+  if (scales->scale.size() != static_cast<size_t>(channels * groups) || scales->shift.size() != scales->scale.size())
+    return broken(message({which, " must have ", channels * groups, " scales and as many shifts or none"}));
+  scales->zero.resize(scales->scale.size());
+  scales->axis = static_cast<int>(axis), scales->bits = static_cast<int>(bits), scales->groups = static_cast<int>(groups);
+  weights.data = fields.data, weights.bytes = fields.bytes;
+  weights.dtype = kDataType_INT8, weights.scales = scales;
+  fields.data = nullptr, fields.bytes = 0;  // nobody else may read it
+  return {};
+}
+
+}  // namespace mycelia::lite
