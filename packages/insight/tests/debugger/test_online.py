@@ -125,6 +125,39 @@ def test_steps_that_run_after_a_watchpoint_was_made_need_no_other_check(desk):
     desk.ask("recheck", {}, code="5054B186")
 
 
+def test_the_last_step_of_a_training_that_ended_is_there_though_nobody_asked_for_it(desk):
+    training = desk.train("--steps", "3", "--bad", "3", "--evaluate")
+    desk.until("waiting", 0)
+    desk.go(4)
+    desk.until("waiting", 4)
+    weight = next(n["name"] for n in desk.nodes(name="fc3.bias", node_category="weight"))
+    refused = desk.ask(f"tensor-comparisons?name={weight}:0", code="5054B185")["error_msg"]
+    assert "no elements in step 4" in refused  # it is of inference
+    desk.ask("control", {"mode": "reset", "steps": 3})
+    before = np.array(desk.ask(f"tensor-comparisons?name={weight}:0")["tensor_value"]["diff"])
+    assert before[:, 2].any()  # the step before is step 1: inference ran in between
+    desk.go(1)
+    desk.until("waiting", 4)
+    desk.go(-1)
+    output, errors = training.communicate()
+    assert training.returncode == 0 and "trained" in output, errors
+    assert desk.until("pending", 6)["training_done"] is True
+    (log,) = [n["name"] for n in desk.nodes(name="Log-op") if n["name"].startswith("graph_1/")]
+    assert np.isnan(desk.value(f"{log}:0")) and desk.value(f"{log}:input:0") == -1
+    rows = desk.ask("tensor-history", {"name": log})["tensor_history"]
+    assert [row["value"] for row in rows] == ["-1.0", "nan"]
+    why = desk.client.get(f"/api/v1/debugger/0/why?rank=0&step=6&name={log}").json()
+    assert [row["node"] for row in why["way"]] == [log] and "ops.log(scale)" in why["way"][0]["source"][0]
+    assert desk.client.get("/api/v1/debugger/0/health?rank=0&step=6").json()["bad"] > 0
+    # Of earlier steps there is what was asked for, and the rest says why it is not there.
+    assert desk.client.get("/api/v1/debugger/0/health?rank=0&step=2").status_code == 400
+    desk.ask("control", {"mode": "reset", "steps": 3})
+    assert desk.value(f"{weight}:0").size == 10
+    other = next(n["name"] for n in desk.nodes(name="fc2.bias", node_category="weight"))
+    assert "the training is gone" in desk.ask(f"tensors?name={other}:0", code="5054B081")["error_msg"]
+    assert all("value" not in row for row in desk.ask("tensor-history", {"name": other})["tensor_history"])
+
+
 def test_watchpoints_compare_with_the_step_before_and_are_checked_again(desk):
     desk.train("--steps", "4")
     desk.until("waiting", 0)

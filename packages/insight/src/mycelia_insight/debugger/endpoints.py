@@ -271,21 +271,22 @@ class _Debugger:
         found = session.history(_text(body, "name"), _text(body, "graph_name"), _rank(body))
         return {"metadata": {"step": session.step}, "tensor_history": found}
 
-    def _array(self, request: Request, step: int | None = None) -> np.ndarray:
-        query = request.query_params
+    def _array(self, request: Request, step: int | None = None, before: bool = False) -> np.ndarray:
+        """Of the step that is shown, of `step`, or of the step before in which the same graph ran."""
+        session, query = self.session(request), request.query_params
         name = query.get("name") or query.get("tensor_name")
         if not name:
             raise Wrong("5054B081", "name is required")
         rank = whole(request, "rank_id", 0, 0, 2**31 - 1)
-        value = self.session(request).tensor(name, query.get("graph_name", ""), rank, step).value()
-        if value is None:
-            raise Wrong("5054B081", f"{name}: only statistics were dumped")
-        return value
+        graph = query.get("graph_name", "")
+        if before:
+            step = session.step_before(name.rpartition(":")[0].removesuffix(":input"), graph, rank)
+        return session.elements(name, graph, rank, step)
 
     def tensor(self, request: Request) -> dict:
         value = self._array(request)
         if request.query_params.get("prev") in ("true", "True", "1"):
-            value = self._array(request, self.session(request).step - 1)
+            value = self._array(request, before=True)
         shown = _shown(value, request.query_params.get("shape", ""))
         name = request.query_params.get("name")
         head = {
@@ -300,7 +301,9 @@ class _Debugger:
         """The tensor, that of the step before, and their difference."""
         session = self.session(request)
         try:
-            now, before = self._array(request), self._array(request, session.step - 1)
+            now, before = self._array(request), self._array(request, before=True)
+            if now.shape != before.shape:
+                raise Wrong("5054B185", f"its shape is {list(now.shape)}, before it was {list(before.shape)}")
         except Wrong as wrong:
             raise Wrong("5054B185", f"Compare tensors failed. {wrong}") from None
         tolerance = request.query_params.get("tolerance", "0")

@@ -70,6 +70,9 @@ class DumpSource:
                     raise Wrong("5054B081", told(cause)) from None
             return [row for row in self._traces[step] if row.rank == rank]
 
+    def why_empty(self, tensor: DebuggerTensor) -> str:
+        return "there are only statistics of it, or nothing"
+
     def load(self, tensors: Sequence[DebuggerTensor]) -> None:
         """They are files: each is read when it is wanted."""
 

@@ -47,6 +47,9 @@ class Source(Protocol):
     def trace(self, rank: int, step: int) -> list[NonFinite]:
         """Outputs of a step that are not finite, those first whose inputs are.  Errors: Wrong."""
 
+    def why_empty(self, tensor: DebuggerTensor) -> str:
+        """Why a tensor that should be there has no elements; "" if nothing is known of that."""
+
     def load(self, tensors: Sequence[DebuggerTensor]) -> None:
         """Have the values of all of these at hand."""
 
@@ -334,6 +337,28 @@ class Session(ABC):
         if not found:
             raise Wrong("5054B081", f"{name} has no value in step {self.step if step is None else step}")
         return found[0]
+
+    def elements(self, name: str, graph: str, rank: int, step: int | None = None) -> np.ndarray:
+        """Those of a tensor, see `tensor`.  Errors: Wrong if it has none, with the reason."""
+        found = self.tensor(name, graph, rank, step)
+        value = found.value()
+        if value is None:
+            when = found.iteration + 1
+            why = self.source.why_empty(found)
+            raise Wrong("5054B081", f"{name} has no elements in step {when}" + (f": {why}" if why else ""))
+        return value
+
+    def step_before(self, name: str, graph: str, rank: int) -> int:
+        """The last step before the one that is shown in which the graph of a node ran, as far back as no
+        step is missing.  Errors: Wrong if there is none.
+        """
+        number, runs = self.node(name, graph, rank).graph, self.source.runs(rank)
+        step = self.step - 1
+        while any(one == step for one, _ in runs):
+            if (step, number) in runs:
+                return step
+            step -= 1
+        raise Wrong("5054B081", f"no step before step {self.step} has values of {name}")
 
 
 def _row(tensor: DebuggerTensor, node: Node, is_hit: bool) -> dict[str, Any]:

@@ -202,10 +202,7 @@ class Views:
         return (node.get_input_tensors if io == "input" else node.get_output_tensors)([slot])
 
     def _value(self, name: str, rank: int, step: int) -> np.ndarray:
-        value = self.session.tensor(name, "", rank, step).value()
-        if value is None:
-            raise Wrong("5054B081", f"{name}: there are only statistics of it, or nothing")
-        return value
+        return self.session.elements(name, "", rank, step)
 
 
 def _outputs(session: Session, node: Node, step: int) -> dict[int, np.ndarray]:

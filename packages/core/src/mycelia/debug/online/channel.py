@@ -4,6 +4,7 @@ else in core.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -74,6 +75,12 @@ class Channel:
             )
         except self._grpc.RpcError as cause:
             raise self._lose(cause) from None
+
+    def offer(self, name: str, request: Any) -> None:
+        """Call a method that a service need not know: whatever it says, the connection stays."""
+        if not self.lost:
+            with contextlib.suppress(self._grpc.RpcError):
+                self._method(name)(request, timeout=self.timeout_s, metadata=self.headers)
 
     def wait(self, metadata: Any) -> Any:
         """The next command.  Errors: Lost."""

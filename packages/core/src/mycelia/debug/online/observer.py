@@ -104,6 +104,8 @@ class Debugged(Observer):
         """The training is at its end: the service is told."""
         if not (self.channel.lost or self.channel.closing.is_set()):
             with contextlib.suppress(Lost):
+                for told in questions.last_step(self):
+                    self.channel.offer("SendAnswer", chunks([told.SerializeToString()]))
                 self.channel.call("SendMetadata", self.metadata(done=True))
         self.channel.close()
 

@@ -15,7 +15,7 @@ from mycelia.debug.messages import debugger_pb2 as messages
 from mycelia.debug.messages.graphs import Call, graph_name
 from mycelia.debug.messages.values import to_messages
 from mycelia.debug.online import dumping
-from mycelia.debug.online.steps import GraphValues, Step
+from mycelia.debug.online.steps import INPUT, GraphValues, Step
 from mycelia.debug.operators import edited, rerun, script_of
 from mycelia.debug.reading.folders import nonfinite
 from mycelia.debug.reading.ir import SourceLine
@@ -24,6 +24,8 @@ from mycelia.debug.statistics import array_of, is_finite
 from mycelia.engine.base import config, errors
 from mycelia.engine.observing import Operator
 from mycelia.engine.tensors.tensor import Tensor
+
+_MOST_OF_LAST = 64 << 20  # bytes of a training's last step that the service gets
 
 
 def _step(debugged: Any, arguments: dict[str, Any]) -> tuple[int, Step]:
@@ -146,6 +148,47 @@ _ANSWERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "health": _health, "nonfinite": _nonfinite, "rerun": _rerun, "edit": _edit, "script": _script,
     "dump": _dump,
 }  # fmt: skip
+
+
+def last_step(debugged: Any) -> Iterator[Any]:
+    """What a training says unasked before it ends, a message `Answer`: the values of its last step, as far as
+    they fit into 64 MiB, and what of them is not finite; nothing if no step is kept. `same`: inputs, and the
+    outputs that they are.
+    """
+    iteration = max(debugged.steps, default=None)
+    if iteration is None:
+        return
+    arguments = {"step": iteration + 1}
+    parts, same, left = [], [], _MOST_OF_LAST
+    known: dict[tuple, list[str] | None] = {}  # None: there was no room for it
+    for number, values in debugged.steps[iteration].items():
+        for name, slot, tensor in _tensors(values):
+            place = [graph_name(number), name, slot]
+            key = (tensor._memory, tensor.shape, tensor.dtype)
+            if key in known:
+                if known[key] is not None:
+                    same.append([place, known[key]])
+                continue
+            known[key] = place if tensor.nbytes <= left else None
+            if known[key] is not None:
+                left -= tensor.nbytes
+                parts += to_messages(array_of(tensor), graph_name=place[0], node_name=name, slot=slot)
+    told = {
+        **arguments, "same": same,
+        "answers": {"health": _health(debugged, arguments), "nonfinite": _nonfinite(debugged, arguments)},
+    }  # fmt: skip
+    yield messages.Answer(text=json.dumps(told), tensors=parts)
+
+
+def _tensors(values: GraphValues) -> Iterator[tuple[str, str, Tensor]]:
+    """(name, slot, tensor) of all that a graph's operators read and made in a step."""
+    for name, tensor in values.parameters.items():
+        yield name, "0", tensor
+    for name, (_, inputs, outputs) in values.calls.items():
+        for mark, tensors in ((INPUT, inputs), ("", outputs)):
+            for slot, tensor in enumerate(tensors):
+                if tensor is not None:
+                    yield name, f"{mark}{slot}", tensor
 
 
 def answer(debugged: Any, question: str, arguments: str) -> Any:

@@ -98,6 +98,7 @@ class Place:
         value = tensor.value()
         if value is None:
             raise errors.value_error(
-                "tensors", f"{tensor.node.name} has no elements in {self.when(tensor.iteration)}"
-            )
+                "tensors", f"{tensor.node.name} has no elements in {self.when(tensor.iteration)}",
+                hint=self.source.why_empty(),
+            )  # fmt: skip
         return value

@@ -194,6 +194,13 @@ class ServiceSource(Source):
             text += f" at {told['node_name'].rpartition('/')[2]}"
         return text + (f" ({told['reason']})" if told.get("reason") else "")
 
+    def why_empty(self) -> str:
+        if not (self._metadata.get("training_done") or self._metadata.get("training_lost")):
+            return ""
+        return (
+            "the training is gone: what was asked for before, and its last step, is all that there is of it"
+        )
+
     def get_ranks(self) -> list[int]:
         return sorted(self._ranks) or [0]
 

@@ -52,6 +52,10 @@ class Source(ABC):
         """Which iteration is looked at, and what of a training must be known there."""
         return f"{self.unit} {self.iteration}"
 
+    def why_empty(self) -> str:
+        """Why a tensor that should be there may have no elements; "" if there is nothing to be said."""
+        return ""
+
     # ---- what there is
 
     @abstractmethod

@@ -39,6 +39,7 @@ from mycelia_insight.records.wire import Broken
 
 _LINE = re.compile(r"#(?:  [ -])? In file (.+):(\d+)/(.*)/")
 _MOST_STEPS = 2**31 - 1
+_LEFT = "what was asked for before, and its last step if it ended by itself, is all that there is of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,12 @@ class TrainingSource:
 
     def answer(self, rank: int, question: str, **arguments: Any) -> Any:
         """What a training says to a question beyond MindSpore's protocol.  Errors: Wrong."""
+        training = self.trainings.get(rank)
+        if training is not None and training.is_gone:
+            known = training.last.get((question, arguments.get("step", 0)))
+            if known is None:
+                raise Wrong("5054B081", f"the training is gone; {_LEFT}")
+            return json.loads(known)
         return json.loads(self._answer(rank, question, arguments).text)
 
     def _answer(self, rank: int, question: str, arguments: dict[str, Any]) -> Any:
@@ -176,6 +183,10 @@ class TrainingSource:
         """Outputs of an operator that a training runs once more.  Errors: Wrong."""
         found = self._answer(rank, "rerun", arguments)
         return [a for _, a in from_messages(found.tensors) if a is not None]
+
+    def why_empty(self, tensor: DebuggerTensor) -> str:
+        training = self.trainings.get(tensor.node.rank)
+        return f"the training is gone; {_LEFT}" if training is not None and training.is_gone else ""
 
     def load(self, wanted: Sequence[DebuggerTensor]) -> None:
         """Errors: Wrong."""
@@ -365,17 +376,11 @@ class OnlineSession(Session):
             slot = edit.get("slot") if isinstance(edit, dict) else None
             if isinstance(slot, bool) or not isinstance(slot, int):
                 raise Wrong("5054B081", f"an edit needs the slot of an input, but is {edit!r}")
-            shape = self._array(f"{name}:input:{slot}", graph, rank).shape
+            shape = self.elements(f"{name}:input:{slot}", graph, rank).shape
             told.append({"slot": slot, **_edit(edit, shape)})
         where = {"graph": graph_name(node.graph), "name": node.name, "step": self.step, "edits": told}
         made = self.source.rerun(rank, where)
-        return [(a, self._array(f"{name}:{slot}", graph, rank)) for slot, a in enumerate(made)]
-
-    def _array(self, name: str, graph: str, rank: int) -> np.ndarray:
-        found = self.tensor(name, graph, rank).value()
-        if found is None:
-            raise Wrong("5054B081", f"{name} has no value in step {self.step}")
-        return found
+        return [(a, self.elements(f"{name}:{slot}", graph, rank)) for slot, a in enumerate(made)]
 
     def edit(self, name: str, graph: str, rank: int, edit: Any) -> dict[str, Any]:
         node = self.node(name, graph, rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import OrderedDict, deque
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.debug.messages import debugger_pb2 as messages
+from mycelia.debug.messages.values import from_messages
 from mycelia_insight.debugger.wrong import Wrong
 
 PENDING, RECEIVED, WAITING, SENDING, RUNNING = "pending", "receive_graph", "waiting", "sending", "running"
@@ -58,6 +60,7 @@ class Training:
         self.left_at: float | None = None  # when the last of these ended
         self.values: OrderedDict[Key, np.ndarray | None] = OrderedDict()
         self.cached_bytes = 0
+        self.last: dict[tuple[str, int], str] = {}  # what it said before it ended: (question, step) -> JSON
 
     # ---- where it is
 
@@ -155,10 +158,25 @@ class Training:
                 self.current.found = arrays
 
     def take_answer(self, found: Any) -> None:
-        """What it says to a question."""
+        """What it says to a question, or unasked before it ends: its last step.  Errors: ValueError for what
+        is no such thing.
+        """
         with self.changed:
             if self.current is not None:
                 self.current.found, self.current.error = found, found.error
+                return
+        try:
+            told = json.loads(found.text)
+            step, answers = told["step"], told["answers"]
+            values = {(step, m.graph_name, m.node_name, m.slot): a for m, a in from_messages(found.tensors)}
+            for (graph, name, slot), (of_graph, of_name, of_slot) in told["same"]:
+                values[step, graph, name, slot] = values[step, of_graph, of_name, of_slot]
+            last = {(question, step): json.dumps(answer) for question, answer in answers.items()}
+        except (KeyError, TypeError, AttributeError) as cause:
+            raise ValueError(f"the last step cannot be read: {cause!r}") from None
+        with self.changed:
+            self.values.update(values)
+            self.last = last
 
     def wait(self, metadata: Any, is_active: Callable[[], bool], others: Callable[[], list[Training]]) -> Any:
         """WaitCMD: the next command, as soon as there is one. `others`: the trainings of other ranks.
@@ -274,9 +292,12 @@ class Training:
         return command.found
 
     def load(self, wanted: Iterable[Key]) -> None:
-        """Have these values here, in one question.  Errors: Wrong."""
+        """Have these values here, in one question; of a training that is gone there are those that are here.
+
+        Errors: Wrong.
+        """
         missing = [key for key in dict.fromkeys(wanted) if key not in self.values]
-        if not missing:
+        if self.is_gone or not missing:
             return
         tensors = [
             messages.TensorProto(node_name=name, slot=slot, iter=str(step), graph_name=graph)
