@@ -10,6 +10,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
+from mycelia.debug.reading.ir import read_graph
 from mycelia.engine.base import wire
 
 
@@ -159,6 +160,43 @@ def test_nodes_have_their_attributes_and_graphs_their_constants(tmp_path, mode):
         assert table[3] == [np.arange(3, dtype=np.float32).tobytes()] and table[5] == [11]
         mul = next(n for n in nodes if n[3] == [b"Mul"])
         assert message(mul[1][1])[1][0] in {message(c)[1][0] for c in graph[5]}
+
+
+LINES = """%para1_x : <Tensor[Float32], (2, 2)>
+%para2_fc.weight : <Ref[Tensor[Float32]], (2, 2)>
+subgraph @kernel_graph0() {
+  %0(a) = PrimFunc_Flatten(%para1_x) primitive_attrs: {k: Bool(1)} cnode_attrs: {checkpoint: Bool(1)}
+      : (<Tensor[Float32], (2, 2)>) -> (<Tensor[Float32], (2, 2)>)
+      # Fullname with scope: (Default/flat/Flatten-op0)
+      # In file /net.py:3, 1~9/        x = flat(x)/
+  %1(b) = Load(%para2_fc.weight, UMonad[U]) cnode_attrs: {checkpoint: Bool(1)} cnode_primal_attrs: {id: "7"}
+      # Fullname with scope: (Default/fc/Load-op0)
+  %2(c) = PrimFunc_RealDiv(Tensor(shape=[2, 2], dtype=Float32, value=
+[[ 1.00000000e+00  1.00000000e+00]
+ [ 1.00000000e+00  1.00000000e+00]]), %1) primitive_attrs: {k: I64(2)} cnode_attrs: {checkpoint: Bool(1)}
+      # Fullname with scope: (Default/fc/RealDiv-op0)
+      # In file /net.py:4, 1~9/        x = 1 / x/
+  %3(d) = PrimFunc_Broken(%2
+      # Fullname with scope: (Default/Broken-op0)
+      # In file /net.py:5, 1~9/        broken/
+  %4(e) = PrimFunc_MatMul(%0, %2, Bool(0)) {instance name: m} primitive_attrs: {} cnode_attrs: {}
+      # Fullname with scope: (Default/fc/MatMul-op0)
+      # In file /net.py:6, 1~9/        x = matmul(x, y)/
+"""
+
+
+def test_nodes_of_a_training_of_mindspore_have_their_own_names_inputs_and_lines(tmp_path):
+    file = tmp_path / "graph.ir"
+    file.write_text(LINES)
+    nodes = {name: node for name, node in read_graph(file).items() if node.kind != "Parameter"}
+    told = {name: (n.kind, n.inputs, [line.line for line in n.stack]) for name, n in nodes.items()}
+    assert told == {
+        "Default/flat/Flatten-op0": ("Flatten", ["x"], [3]),
+        "Default/fc/Load-op0": ("Load", ["fc.weight"], []),
+        "Default/fc/RealDiv-op0": ("RealDiv", ["Default/fc/Load-op0"], [4]),
+        "Default/fc/MatMul-op0": ("MatMul", ["Default/flat/Flatten-op0", "Default/fc/RealDiv-op0"], [6]),
+    }  # fmt: skip
+    assert nodes["Default/fc/RealDiv-op0"].attributes == {"k": "I64(2)"}
 
 
 def test_attributes_are_read_from_the_text_of_graphs():

@@ -5,10 +5,15 @@ from.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_NODE = re.compile(r"\s*(%[^=]*?)\s*=\s*(?:PrimFunc_)?([A-Za-z0-9_]+)\((.*?)\)\s*(?:\{|$|primitive_attrs)")
+_NODE = re.compile(r"\s*(%[^=]*?)\s*=\s*(?:PrimFunc_)?([A-Za-z0-9_]+)\((.*?)\)\s*(?:\{|$|[a-z_]+_attrs:)")
+#: A node whose first line ends within a constant: `Add(Tensor(shape=[2], dtype=Float32, value=`.
+_BEGUN = re.compile(r"\s*%[^=]*=\s*\w+\(")
+_ENDED = re.compile(r"\)\s*(?:\{|$|[a-z_]+_attrs:)")
+_OTHER = re.compile(r"\s*(?:#|:|%|\}|return\b|subgraph\b)")
 _SCOPE = re.compile(r"\s*# Fullname with scope: \((.*)\)\s*$")
 #: By MindSpore 2.10 with columns, a function with its last line (its group 3); by 2.0 without either.
 _LINE = re.compile(r"\s*# (?:inlined:)?In file (.*?):(\d+)(~\d+)?(?:, \d+~\d+)?/(.*)/\s*$")
@@ -51,7 +56,7 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
     makers: dict[str, GraphNode] = {}  # a value's name -> what makes it
     current: GraphNode | None = None
     with open(path, encoding="utf-8", errors="replace") as file:
-        for line in file:
+        for line in _joined(file):
             if line.startswith("%para"):
                 name = line.partition(":")[0].strip()
                 label = re.sub(r"^%para\d+_", "", name)
@@ -62,7 +67,9 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
             if match := _NODE.match(line):
                 current = _node(match, makers)
                 current.attributes = attributes_of(line[match.end(3) + 1 :])
-            elif current is not None and (match := _SCOPE.match(line)):
+            elif _BEGUN.match(line):
+                current = None  # what follows is of a node that cannot be read
+            elif current is not None and not current.name and (match := _SCOPE.match(line)):
                 current.name = match[1]
                 nodes[current.name] = current
             elif current is not None and (match := _LINE.match(line)) and not match[3]:
@@ -70,6 +77,25 @@ def read_graph(path: Path) -> dict[str, GraphNode]:
     for node in nodes.values():
         node.inputs = [makers[v].name for v in node.inputs if v in makers and makers[v].name]
     return nodes
+
+
+def _joined(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, those of one node as one: constants with more than one dimension go over several."""
+    begun: list[str] = []
+    for line in lines:
+        if begun and not _OTHER.match(line):
+            begun.append(line)
+            if _ENDED.search(line):
+                yield "".join(begun).replace("\n", " ")
+                begun = []
+            continue
+        yield from begun
+        begun = []
+        if _BEGUN.match(line) and not _ENDED.search(line):
+            begun.append(line)
+        else:
+            yield line
+    yield from begun
 
 
 def attributes_of(text: str) -> dict[str, str]:
