@@ -31,6 +31,7 @@ def settle_states(program: Program, items: list[Call | Map]) -> None:
     Errors: NotImplementedError for variables that exchange what they hold.
     """
     copied: list[tuple[int, int]] = []
+    _sink_updates(program, items)
     for state in program.states:
         now, root = state.now, program.values[state.next].root
         if root == now:
@@ -60,6 +61,24 @@ def settle_states(program: Program, items: list[Call | Map]) -> None:
         items.append(Call("micro_fill", "micro_filling", fields, [value], [now], step.node, step.kind))
 
 
+def _sink_updates(program: Program, items: list[Call | Map]) -> None:
+    """Make what a variable holds next when all else has read what it is made of: that need not live on."""
+    for state in program.states:
+        root = _root(program, state.next)
+        makers = [item for item in items if any(_root(program, v) == root for v in item.outputs)]
+        read = any(_root(program, v) == root for item in items for v in item.inputs if v >= 0)
+        if len(makers) != 1 or read or root in {_root(program, b.value) for b in program.outputs}:
+            continue
+        sources = {_root(program, v) for v in makers[0].inputs if v >= 0}
+        last = max(
+            t
+            for t, item in enumerate(items)
+            if any(_root(program, v) in sources for v in item.inputs if v >= 0)
+        )
+        at = next(t for t, item in enumerate(items) if item is makers[0])
+        items.insert(last, items.pop(at))
+
+
 def _root(program: Program, value: int) -> int:
     return program.values[value].root
 
@@ -67,53 +86,36 @@ def _root(program: Program, value: int) -> int:
 def layout(program: Program, items: list[Call | Map]) -> Layout:
     """Places for all that the calls read and write."""
     end = len(items)
-    life: dict[int, list[int]] = {}
-
-    def used(value: int, step: int) -> None:
-        root = _root(program, value)
-        if program.values[root].data is None:
-            span = life.setdefault(root, [step, step])
-            span[1] = max(span[1], step)
-
-    for border in program.inputs:
-        used(border.value, 0)
-    for state in program.states:
-        used(state.now, 0)
-        used(state.now, end)
-    for t, item in enumerate(items):
-        for v in [*item.inputs, *item.outputs]:
-            if v >= 0:
-                used(v, t)
-    for border in program.outputs:
-        used(border.value, end)
-    roots = list(life)
+    spans = _spans(program, items)
+    roots = list(spans)
     number = {root: i for i, root in enumerate(roots)}
-    buffers = [memory.Buffer(program.values[r].bytes, *life[r]) for r in roots]
+    buffers = [memory.Buffer(program.values[r].bytes, tuple(spans[r])) for r in roots]
     scratch = {}
     for t, item in enumerate(items):
         if item.scratch:
             scratch[t] = len(buffers)
-            buffers.append(memory.Buffer(item.scratch, t, t))
+            buffers.append(memory.Buffer(item.scratch, ((t, t),)))
     distances = {}
     for t, item in enumerate(items):
         out = program.values[item.outputs[0]]
-        if out.data is not None or life[out.root][0] != t:
+        if out.data is not None or all(first != t for first, _ in spans[out.root]):
             continue
         for v in {_root(program, v) for v in item.inputs if v >= 0}:
-            if v == out.root or v not in life or life[v][1] != t:
+            if v == out.root or v not in spans or all(last != t for _, last in spans[v]):
                 continue
             views = [i for i in item.inputs if i >= 0 and _root(program, i) == v]
             if all(i in item.distances for i in views):
-                distance = max(item.distances[i] + out.offset - program.values[i].offset for i in views)
-                distances[number[out.root], number[v]] = max(0, distance)
+                far = max(item.distances[i] + out.offset - program.values[i].offset for i in views)
+                distances[number[out.root], number[v]] = (t, far if far == memory.FREE else max(0, far))
     placement = memory.plan(buffers, distances)
     places = {root: placement.places[i] for root, i in number.items()}
     drawn = tuple(
         picture.Value(
-            placement.places[i], program.values[r].bytes, life[r][0], min(life[r][1], max(0, end - 1)),
+            placement.places[i], program.values[r].bytes, first, min(last, max(0, end - 1)),
             f"{program.values[r].dtype.name}{list(program.values[r].shape)}",
         )
         for r, i in number.items()
+        for first, last in spans[r]
     )  # fmt: skip
     steps = tuple(
         picture.Step(item.function if isinstance(item, Call) else "map", item.node, item.kind)
@@ -121,3 +123,29 @@ def layout(program: Program, items: list[Call | Map]) -> Layout:
     )
     plan = picture.MemoryPlan(placement.arena_bytes, steps, drawn)
     return Layout(places, {t: placement.places[i] for t, i in scratch.items()}, placement, plan)
+
+
+def _spans(program: Program, items: list[Call | Map]) -> dict[int, list[tuple[int, int]]]:
+    """The steps in which each value with memory of its own holds something; inputs from the first one on."""
+    reads: dict[int, list[int]] = {}
+    writes: dict[int, list[int]] = {}
+    for found, step, values in [
+        (writes, 0, [b.value for b in program.inputs] + [s.now for s in program.states]),
+        *((reads, t, item.inputs) for t, item in enumerate(items)),
+        *((writes, t, item.outputs) for t, item in enumerate(items)),
+        (reads, len(items), [b.value for b in program.outputs] + [s.now for s in program.states]),
+    ]:
+        for v in values:
+            if v >= 0 and program.values[_root(program, v)].data is None:
+                found.setdefault(_root(program, v), []).append(step)
+    variables = {s.now for s in program.states}
+    spans = {}
+    for root, begun in writes.items():
+        ends = reads.get(root, [])
+        last = max(begun + ends)
+        spans[root] = [(min(begun), last)]
+        renewed = [t for t in begun if t > 0]
+        before = max((t for t in ends if t < len(items)), default=0)
+        if root in variables and renewed and before < min(renewed):
+            spans[root] = [(0, before), (min(renewed), last)]
+    return spans

@@ -25,7 +25,7 @@ class Call:
     node: str
     kind: str
     scratch: int = 0
-    distances: dict[int, int] = field(default_factory=dict)  # of inputs, from outputs[0]; see `memory`
+    distances: dict[int, float] = field(default_factory=dict)  # of inputs, from outputs[0]; see `memory`
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Map:
     node: str
     kind: str
     scratch: int = 0
-    distances: dict[int, int] = field(default_factory=dict)
+    distances: dict[int, float] = field(default_factory=dict)
 
 
 class Refused(NotImplementedError):
@@ -95,7 +95,7 @@ class Builder:
         inputs: Sequence[int] | None = None,
         outputs: Sequence[int] | None = None,
         scratch: int = 0,
-        distances: dict[int, int] | None = None,
+        distances: dict[int, float] | None = None,
     ) -> None:
         """Add a call; inputs and outputs are the step's unless others are given."""
         given = list(step.inputs if inputs is None else inputs)

@@ -6,6 +6,7 @@ writes: then `place of the input - place of the result` must be at least the pai
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -13,13 +14,23 @@ ALIGNMENT = 8
 _WORK = 600_000  # comparisons of a buffer with a placed one that a search may take
 
 
+FREE = -math.inf  # a distance: the two may lie as they like
+
+
 @dataclass(frozen=True)
 class Buffer:
-    """Memory for `bytes` from step `first` to step `last`."""
+    """Memory for `bytes` in spans of steps, first and last; between them it may hold something else."""
 
     bytes: int
-    first: int
-    last: int
+    spans: tuple[tuple[int, int], ...]
+
+    def meets(self, other: Buffer) -> set[int]:
+        """The steps in which both live."""
+        found: set[int] = set()
+        for first, last in self.spans:
+            for begin, end in other.spans:
+                found.update(range(max(first, begin), min(last, end) + 1))
+        return found
 
 
 @dataclass(frozen=True)
@@ -32,43 +43,64 @@ class Placement:
     least_bytes: int  # no plan of these steps is smaller
 
 
-Distances = dict[tuple[int, int], int]  # of (result, input)
+Distances = dict[tuple[int, int], tuple[int, float]]  # of (result, input): in which step, and how far
 
 
-def _at_once(buffers: list[Buffer], distances: Distances, most: int | None) -> int:
-    """The most bytes that live during a step; `most`: the largest distance that counts as in place."""
-    steps = max((b.last for b in buffers), default=-1) + 1
+def _at_once(buffers: list[Buffer], distances: Distances, in_place: bool) -> int:
+    """The most bytes that live during a step.
+
+    `in_place`: where a result may take the place of one input; else where it may lie over all that it can.
+    """
+    steps = 1 + max((last for b in buffers for _, last in b.spans), default=-1)
     sums = [0] * steps
     for b in buffers:
-        for s in range(b.first, b.last + 1):
-            sums[s] += b.bytes
-    saved: dict[int, int] = {}
-    for (out, given), distance in distances.items():
-        if most is not None and distance > most:
+        for first, last in b.spans:
+            for s in range(first, last + 1):
+                sums[s] += b.bytes
+    saved: dict[tuple[int, int], int] = {}
+    for (out, given), (step, distance) in distances.items():
+        if in_place and distance > 0:
             continue
         o, i = buffers[out], buffers[given]
-        together = max(o.bytes, max(distance, 0) + i.bytes)
-        saved[out] = max(saved.get(out, 0), o.bytes + i.bytes - together)
-    for out, size in saved.items():
-        sums[buffers[out].first] -= size
+        together = max(o.bytes, int(max(distance, 0)) + i.bytes)
+        key = (step, out)
+        size = o.bytes + i.bytes - together
+        saved[key] = max(saved.get(key, 0), size) if in_place else saved.get(key, 0) + size
+    for (step, _), size in saved.items():
+        sums[step] -= size
     return max(sums, default=0)
+
+
+def _apart(
+    buffers: list[Buffer], sizes: list[int], distances: Distances, x: int, p: int
+) -> set[tuple[int, int]]:
+    """How far below and above the place of p the buffer x must not lie."""
+    found: set[tuple[int, int]] = set()
+    for step in buffers[x].meets(buffers[p]):
+        below, above = sizes[x], sizes[p]
+        for pair in ((x, p), (p, x)):
+            at, distance = distances.get(pair, (-1, 0.0))
+            if at != step:
+                continue
+            if distance == FREE:
+                below = above = 0
+            elif pair[0] == x:
+                below = min(below, _aligned(distance))
+            else:
+                above = min(above, _aligned(distance))
+        if below > 0 or above > 0:
+            found.add((below, above))
+    return found
 
 
 def plan(buffers: list[Buffer], distances: Distances) -> Placement:
     """Places such that no two buffers that live at once overlap but as their distance allows."""
     sizes = [(b.bytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT for b in buffers]
-    beside: list[list[tuple[int, int, int]]] = [[] for _ in buffers]  # (other, below, above): no place there
-    for x, a in enumerate(buffers):
-        for p, b in enumerate(buffers):
-            if x == p or a.last < b.first or b.last < a.first:
-                continue
-            below, above = sizes[x], sizes[p]
-            if (x, p) in distances:
-                below = min(below, _aligned(distances[x, p]))
-            elif (p, x) in distances:
-                above = min(above, _aligned(distances[p, x]))
-            beside[x].append((p, below, above))
-    least = _at_once(buffers, distances, None)
+    beside = [
+        [(p, *far) for p in range(len(buffers)) if p != x for far in _apart(buffers, sizes, distances, x, p)]
+        for x in range(len(buffers))
+    ]
+    least = _at_once(buffers, distances, in_place=False)
 
     def placed(order: list[int]) -> tuple[int, list[int]]:
         places = [-1] * len(buffers)
@@ -88,10 +120,10 @@ def plan(buffers: list[Buffer], distances: Distances) -> Placement:
     count = len(buffers)
     every = list(range(count))
     starts = [
-        sorted(every, key=lambda i: (-sizes[i], -buffers[i].first)),
-        sorted(every, key=lambda i: (-sizes[i], buffers[i].first)),
-        sorted(every, key=lambda i: -sizes[i] * (buffers[i].last - buffers[i].first + 1)),
-        sorted(every, key=lambda i: -buffers[i].first),
+        sorted(every, key=lambda i: (-sizes[i], -buffers[i].spans[0][0])),
+        sorted(every, key=lambda i: (-sizes[i], buffers[i].spans[0][0])),
+        sorted(every, key=lambda i: -sizes[i] * sum(last - first + 1 for first, last in buffers[i].spans)),
+        sorted(every, key=lambda i: -buffers[i].spans[0][0]),
         every,
     ]
     best, order = min(((placed(o), o) for o in starts), key=lambda found: found[0][0])
@@ -108,8 +140,8 @@ def plan(buffers: list[Buffer], distances: Distances) -> Placement:
         found = placed(tried)
         if found[0] <= best[0]:
             best, order = found, tried
-    return Placement(tuple(best[1]), best[0], _at_once(buffers, distances, 0), least)
+    return Placement(tuple(best[1]), best[0], _at_once(buffers, distances, in_place=True), least)
 
 
-def _aligned(distance: int) -> int:
-    return -(-distance // ALIGNMENT) * ALIGNMENT
+def _aligned(distance: float) -> int:
+    return -(-int(distance) // ALIGNMENT) * ALIGNMENT

@@ -6,14 +6,14 @@ typedef struct {
     int32_t begin_from, begin_to, bytes; /* bytes: that lie together and go as one */
 } micro_move;
 
-/* Copies along up to 8 axes. */
+/* Copies along up to 8 axes; what goes as one may overlap its place before. */
 void micro_copy(const micro_move *p, const void *x, void *y)
 {
     int32_t at[8] = {0, 0, 0, 0, 0, 0, 0, 0}, d;
     const uint8_t *from = (const uint8_t *)x + p->begin_from;
     uint8_t *to = (uint8_t *)y + p->begin_to;
     for (;;) {
-        memcpy(to, from, (size_t)p->bytes);
+        memmove(to, from, (size_t)p->bytes);
         for (d = 7; d >= 0; d--) {
             from += p->from[d];
             to += p->to[d];

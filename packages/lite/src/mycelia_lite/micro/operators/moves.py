@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from mycelia_lite.micro.lower import Builder, lowers
+from mycelia_lite.micro.memory import FREE
 from mycelia_lite.micro.program import Step
 
 _MOST_AXES = 8
@@ -56,7 +57,8 @@ def copy(
         "begin_to": begin_to,
         "bytes": item,
     }
-    b.call(step, "micro_copy", "micro_move", fields, [x], [y])
+    together = all(n == 1 for n in size)
+    b.call(step, "micro_copy", "micro_move", fields, [x], [y], distances={x: FREE} if together else {})
 
 
 @lowers("transpose")

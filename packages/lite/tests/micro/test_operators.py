@@ -1,0 +1,72 @@
+"""Operators as C give the runtime's answers, those without C code are refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import mycelia_lite as mslite
+from mycelia_lite.format import Table, write
+from mycelia_lite.micro import generate
+
+from ..converter import test_tflite_integer_products as products
+from ..runtime import operator_cases
+from .c_projects import compiled, run
+
+KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+
+
+def answers_in_c(paths: list[str], folder) -> None:
+    """Fails unless C code of all these files answers as the runtime does."""
+    generate(paths, folder)
+    lines = run(compiled(folder, ("gcc", "-std=c99"), "-O0"))
+    assert len(lines) >= len(paths)
+    assert all(line.endswith("PASSED") for line in lines)
+
+
+def test_each_operator_of_the_files_answers_as_in_the_runtime_or_is_refused(tmp_path):
+    fine, refused = [], []
+    for i, (name, case) in enumerate(operator_cases.CASES.items()):
+        path = str(tmp_path / f"case{i}.ms")
+        operator_cases.write_case(path, case)
+        try:
+            generate(path, tmp_path / "one")
+            fine.append(path)
+        except NotImplementedError as why:
+            assert "Micro" in str(why), name
+            refused.append(name)
+    assert len(fine) > len(refused)
+    answers_in_c(fine, tmp_path / "all")
+
+
+def test_layers_of_8_bit_integers_give_every_integer(tmp_path):
+    paths = []
+    for name in products.CASES:
+        kind, how, dtype, seed = name.split("/")
+        if dtype != "int8" or seed != "0" or kind not in KINDS or how == "deep":  # which is cut into parts
+            continue
+        source, _ = products.case(name)
+        target = tmp_path / f"case{len(paths)}"
+        mslite.Converter().convert(mslite.FmkType.TFLITE, source.write(tmp_path / "m.tflite"), str(target))
+        paths.append(f"{target}.ms")
+    answers_in_c(paths, tmp_path / "all")
+    text = (tmp_path / "all/src/kernels.c").read_text()
+    assert "micro_conv_i8" in text and "micro_depthwise_i8" in text and "micro_linear_i8" in text
+
+
+def test_all_that_has_no_c_code_is_told_at_once(tmp_path):
+    def tensor(name, *dims):
+        return Table("Tensor", name=name, dataType="FLOAT32", dims=list(dims), format="NCHW")
+
+    tensors = [tensor("x", 2, 3, 3), tensor("y", 1, 2, 2), tensor("a", 2), tensor("b", 1)]
+    nodes = []
+    for name, given, made in (("first", 0, 2), ("second", 1, 3)):
+        node = Table("CNode", name=name, primitive=Table("Custom", type="det"))
+        node.inputIndex, node.outputIndex = [given], [made]
+        nodes.append(node)
+    write(
+        tmp_path / "det.ms",
+        Table("MetaGraph", nodes=nodes, allTensors=tensors, inputIndex=[0, 1], outputIndex=[2, 3]),
+    )
+    with pytest.raises(NotImplementedError, match="no C code for: det of float32 at 'first' .*, 'second'"):
+        generate(tmp_path / "det.ms", tmp_path / "net")
+    assert not (tmp_path / "net").exists()
