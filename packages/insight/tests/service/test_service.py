@@ -40,7 +40,7 @@ class Command:
     def __call__(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             [sys.executable, "-c", "from mycelia_insight.cli import app; app()", *arguments],
-            text=True, capture_output=True, timeout=60, env={**self.environment, **environment},
+            text=True, capture_output=True, timeout=180, env={**self.environment, **environment},
         )  # fmt: skip
 
     def start(self, base: Path, *more: str) -> subprocess.CompletedProcess:
