@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from faulty_trainings import Fault, Training, diverges, first_not_finite, not_finite
+from faulty_trainings import Fault, Training, diverges, first_not_finite, hits, not_finite
 
 import mycelia as ms
 from mycelia import Tensor, debug, nn, ops
@@ -256,12 +256,18 @@ def in_networks() -> list[Fault]:
         )
         for name, kind, mode, options, at in _departs()
     ]
+    still = _training(Gru, ms.GRAPH_MODE, frozen="weight_hh_l1")
+    frozen = Fault(
+        "recurrent weight that is not trained", "condition weight_not_changed",
+        hits(still, "weight_not_changed", "weight"), "1 gru.weight_hh_l1; 2 gru.weight_hh_l1",
+    )  # fmt: skip
     sure = Fault("logarithm of a sure critic", "mycelia-debug", _gan(ops.log), "0 Default/Log-op0 -inf")
     clean = [not_finite(_training(Gru, ms.PYNATIVE_MODE)), not_finite(_training(UNet, ms.GRAPH_MODE))]
     clean += [_gan(lambda x: ops.log(x + 1e-6)), diverges(*[_training(Transformer, ms.GRAPH_MODE)] * 2)]
     return [
         *(Fault(name, "mycelia-debug", not_finite(t), expected) for name, t, expected in _born()),
         sure,
+        frozen,
         *compared,
         *(Fault(f"clean, {number}", "both", find, "") for number, find in enumerate(clean)),
     ]

@@ -179,6 +179,10 @@ def test_kinds_of_nodes_are_told_by_type_and_name():
     states = ("stat", "momentum_buf", "exp_inf", "max_exp_avg_sq", "ax", "ax_")  # of SGD, Adamax, Adam, ASGD
     assert not any(is_weight("Parameter", f"{state}.fc.weight") for state in states)
     assert not is_weight("Parameter", "exp_avg_sq_row_fc.weight")  # AdaFactor's
+    of_layers = ("lstm.weight_ih_l0", "cell.bias_hh", "gru.weight_hh_l1_reverse", "a.in_proj_weight")
+    assert all(is_weight("Parameter", name) for name in (*of_layers, "embedding.embedding_table"))
+    assert not is_weight("Parameter", "moments.lstm.weight_ih_l0") and not is_weight("Parameter", "weight_ih")
+    assert not is_weight("Parameter", "norm.moving_mean") and not is_weight("Parameter", "a.weights_of_b")
     assert is_weight("Parameter", "moments.weight") and is_weight("Parameter", "linear.fc.weight")  # layers
     assert is_gradient("MatMul", "Gradients/Default/fc/MatMul-op0")
     assert not is_gradient("Parameter", "gradients/x")

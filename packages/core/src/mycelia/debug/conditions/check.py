@@ -194,14 +194,19 @@ _STATES = re.compile(
     r"|stat|exp_inf|momentum_buf|ax_?)\..+|exp_avg_sq_((row|col)_)?.+)\."
 )
 
+#: The last parts of names of weights: those that MindSpore's debugger knows, and those of recurrent layers,
+#: attention and embeddings, of which it knows none.
+_WEIGHT = re.compile(r"(\w+_)?(weight|bias)(_[ih]h(_l\d+)?(_reverse)?)?|embedding_table")
+
 
 def is_weight(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
     """Whether a node is a weight, by its type and full name, and what its attributes say of its role."""
     lower = name.lower()
     role = attributes.get(ROLE)
     is_state = bool(_STATES.match(lower)) if role is None else role == OPTIMIZER_STATE
-    ends = lower.endswith((".weight", ".bias")) and not is_state
-    return kind == "Parameter" and ends and "optimizer-" not in lower and "gradients/" not in lower
+    _, dot, last = lower.rpartition(".")
+    is_named = bool(dot and _WEIGHT.fullmatch(last)) and not is_state
+    return kind == "Parameter" and is_named and "optimizer-" not in lower and "gradients/" not in lower
 
 
 def is_shared(kind: str, name: str, attributes: Mapping[str, str] = NOTHING_KNOWN) -> bool:
