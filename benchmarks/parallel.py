@@ -1,14 +1,17 @@
-"""Collectives and steps of data-parallel training between processes of one machine, beside torch with gloo,
-how long a training needs to go on after a rank was killed, and what a divided optimizer takes.
+"""Collectives and steps of data-parallel training between processes of one machine, beside torch with gloo
+and mpi4py, how long a training needs to go on after a rank was killed, and what a divided optimizer takes.
 
 Sides take turns, each as a job of its own with one thread a process. Times are of all ranks together: CPU
 seconds are summed, wall time is the median on rank 0. Behind `rank SIDE CASE` this script is one process of a
 job, and prints both; behind `recovering` one of a job that loses a rank. The python of MYCELIA_BENCH_TORCH
-has torch and NumPy; without it there is no peer.
+has torch and NumPy, mpi4py and mpiexec belong to this one; a peer that is not there is left out.
 """
 
+import importlib.util
 import json
 import os
+import re
+import shutil
 import socket
 import statistics
 import subprocess
@@ -21,11 +24,13 @@ import peers
 SIZES = {"4 KB": 1 << 10, "64 KB": 1 << 14, "25 MB": 25 << 18}  # elements of float32
 STEPS = {"LeNet b32": 100, "BERT-mini b8 t128": 8, "ResNet-18 224 b4": 6}
 RANKS = (2, 4)
-SIDES = ("mycelia", "sockets", "gloo")
+SIDES = ("mycelia", "sockets", "mpi", "mpi4py", "gloo")  # mpi: the engine; mpi4py: without Mycelia
+RATIOS = (("mycelia", "gloo"), ("mycelia", "mpi4py"), ("mpi", "gloo"), ("mpi", "mpi4py"))
 NOTE = (
     "One thread a process, {} cores. Wall time of an all_reduce or a step on rank 0 (median), and CPU time "
     "of all ranks together; medians of {} rounds by turns. sockets: Mycelia without shared memory; gloo: of "
-    "torch, steps by DistributedDataParallel. Ratios round by round; bars: wall time of all_reduce <= 1.0, "
+    "torch, steps by DistributedDataParallel; mpi: Mycelia's engine of this name, mpi4py: its Allreduce. "
+    "Ratios round by round; bars: wall time of all_reduce <= 1.0 to gloo and <= 1.1 to mpi4py, "
     "CPU time of steps <= 0.7; to as many processes that train alone, each on as large a batch, <= 1.10. "
     "Load before: {:.1f}."
 )
@@ -42,6 +47,11 @@ def all_reduce_of(side: str, count: int):
 
         given = torch.from_numpy(values)
         return lambda: distributed.all_reduce(given)
+    if side == "mpi4py":
+        from mpi4py import MPI
+
+        total = np.empty_like(values)
+        return lambda: MPI.COMM_WORLD.Allreduce(values, total)
     from mycelia.engine.communication import world
 
     communicator = world.group("bench", world.WORLDS[0])
@@ -61,15 +71,21 @@ def step_of(side: str, case: str):
 
 def rank(side: str, case: str) -> None:
     """One process of a job."""
+    number = int(os.environ.get("RANK", "0"))
     if side == "gloo":
         import torch
 
         torch.set_num_threads(1)
         torch.distributed.init_process_group("gloo")
+    elif side == "mpi4py":
+        from mpi4py import MPI
+
+        number = MPI.COMM_WORLD.Get_rank()
     else:
         import mycelia as ms
 
         ms.communication.init()
+        number = ms.communication.get_rank()
     size = SIZES.get(case)
     call = step_of(side, case) if size is None else all_reduce_of(side, size)
     count = STEPS[case] if size is None else 40 if size > 1 << 20 else 400
@@ -84,7 +100,8 @@ def rank(side: str, case: str) -> None:
     if side == "gloo":  # its threads end badly where another process has gone
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
-    print("measured", json.dumps({"wall": statistics.median(walls), "cpu": cpu / count}), flush=True)
+    told = {"rank": number, "wall": statistics.median(walls), "cpu": cpu / count}
+    print("measured", json.dumps(told), flush=True)
 
 
 def job(side: str, case: str, ranks: int) -> dict[str, float]:
@@ -95,8 +112,13 @@ def job(side: str, case: str, ranks: int) -> dict[str, float]:
     environment = {
         **os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks),
         "MYCELIA_THREADS": "1", "OMP_NUM_THREADS": "1", "MYCELIA_JOB_TOKEN": str(port),
-        "MYCELIA_SHARED_MEMORY": str(int(side == "mycelia")),
+        "MYCELIA_SHARED_MEMORY": str(int(side != "sockets")),
     }  # fmt: skip
+    if side.startswith("mpi"):
+        for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE"):
+            del environment[name]
+        environment["MYCELIA_COMMUNICATOR"] = "mpi"
+        return _of_mpiexec([python, __file__, "rank", side, case], environment, ranks)
     processes = [
         subprocess.Popen(
             [python, __file__, "rank", side, case], env={**environment, "RANK": str(i), "LOCAL_RANK": str(i)},
@@ -107,8 +129,20 @@ def job(side: str, case: str, ranks: int) -> dict[str, float]:
     told = [process.communicate()[0] for process in processes]
     if any(process.returncode for process in processes):
         sys.exit(f"{side}, {case}: a rank has failed")
-    found = [json.loads(text.rpartition("measured ")[2].splitlines()[0]) for text in told]
-    return {"wall": found[0]["wall"], "cpu": sum(one["cpu"] for one in found)}
+    return _together([json.loads(text.rpartition("measured ")[2].splitlines()[0]) for text in told])
+
+
+def _of_mpiexec(command: list[str], environment: dict[str, str], ranks: int) -> dict[str, float]:
+    told = subprocess.run(
+        ["mpiexec", "-n", str(ranks), *command], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    if told.returncode:
+        sys.exit(f"{' '.join(command[2:])}: a rank has failed")
+    return _together([json.loads(text) for text in re.findall(r"\{.*?\}", told.stdout)])
+
+
+def _together(found: list[dict[str, float]]) -> dict[str, float]:
+    return {"wall": min(found, key=lambda one: one["rank"])["wall"], "cpu": sum(one["cpu"] for one in found)}
 
 
 def recovering(folder: str, how: str) -> None:
@@ -227,31 +261,39 @@ def writes() -> bool:
 def main() -> None:
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     rounds = int(peers.option("--rounds", "3"))
-    sides = [side for side in SIDES if side != "gloo" or "MYCELIA_BENCH_TORCH" in os.environ]
+    missing = set() if "MYCELIA_BENCH_TORCH" in os.environ else {"gloo"}
+    if not (shutil.which("mpiexec") and importlib.util.find_spec("mpi4py")):
+        missing |= {"mpi", "mpi4py"}
+    every = [side for side in SIDES if side not in missing]
     rows = []
     for case in (*SIZES, *STEPS):
         if peers.option("--case") not in case:
             continue
         for ranks in RANKS[: 1 if case in STEPS else None]:
+            sides = [side for side in every if case in SIZES or side != "mpi4py"]
             found = []
             for _ in range(rounds):
                 found.append({side: job(side, case, ranks) for side in sides})
                 if case in STEPS:
                     found[-1]["alone"] = job("mycelia", case, 1)
             for what in ("wall", "cpu"):
-                times = [statistics.median(one[side][what] for one in found) for side in sides]
-                cells = [f"{t * 1e3:.4g} ms" for t in times]
-                ratio = "-"
-                if "gloo" in sides:
-                    ratios = [one["mycelia"][what] / one["gloo"][what] for one in found]
-                    ratio = f"{statistics.median(ratios):.3f}"
+                cells = []
+                for side in every:
+                    times = [one[side][what] for one in found if side in one]
+                    cells.append(f"{statistics.median(times) * 1e3:.4g} ms" if times else "-")
+                for side, peer in RATIOS:
+                    ratios = [
+                        one[side][what] / one[peer][what] for one in found if {side, peer} <= one.keys()
+                    ]
+                    cells.append(f"{statistics.median(ratios):.3f}" if ratios else "-")
                 extra = "-"
                 if what == "cpu" and case in STEPS:
                     times = [one["mycelia"]["cpu"] / (ranks * one["alone"]["cpu"]) for one in found]
                     extra = f"{statistics.median(times):.3f}"
-                rows.append([case, str(ranks), what, *cells, ratio, extra])
-    names = ["Mycelia" if side == "mycelia" else side for side in sides]
-    head = ["case", "ranks", "time", *names, "to gloo", "to as many alone"]
+                rows.append([case, str(ranks), what, *cells, extra])
+    names = ["Mycelia" if side == "mycelia" else side for side in every]
+    to = [f"to {peer}" if side == "mycelia" else f"{side} to {peer}" for side, peer in RATIOS]
+    head = ["case", "ranks", "time", *names, *to, "to as many alone"]
     if rows:
         peers.report("Processes of one machine", rows, NOTE.format(cores, rounds, load), head, writes())
     if peers.option("--case") in "recovery":

@@ -1,5 +1,6 @@
 // What processes that add arrays together do besides Python: copies, sums in the order of ranks, and waiting for a word that another
 // process writes into memory that both see (engine/communication).
+#define PY_SSIZE_T_CLEAN
 #define NO_IMPORT_ARRAY
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_array_api
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
@@ -10,6 +11,7 @@
 
 #ifdef __linux__
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -199,6 +201,108 @@ PyObject* wake_word(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// Memory of a member for short arrays: two slots by turns, then a line whose first word says whether the member sleeps. A slot begins
+// with the number of the exchange, plus 1, and the bytes of the text and of the elements that follow.
+constexpr int64_t kLine = 64, kText = 448, kData = 256 << 10, kSlot = kLine + kText + kData;
+
+struct Slot {
+  char* begin;
+  uint32_t* word() const { return reinterpret_cast<uint32_t*>(begin); }
+  int64_t* head() const { return reinterpret_cast<int64_t*>(begin); }
+  char* text() const { return begin + kLine; }
+  char* data() const { return begin + kLine + kText; }
+  bool is_of(int64_t number) const { return __atomic_load_n(head(), __ATOMIC_ACQUIRE) == number + 1; }
+};
+
+Slot slot_at(char* memory, int64_t number) { return {memory + number % 2 * kSlot}; }
+int64_t* sleeps_at(char* memory) { return reinterpret_cast<int64_t*>(memory + 2 * kSlot); }
+
+double monotonic() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+// Until the slot is written, for `spins` seconds awake and `sleeps` asleep. Meanwhile others get the core: among them may
+// be the member that is waited for.
+bool await_slot(const Slot& slot, int64_t number, int64_t* asleep, double spins, double sleeps) {
+  const double begin = monotonic();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (slot.is_of(number)) return true;
+      if (i % 8 == 7) sched_yield();
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  } while (monotonic() - begin < spins);
+  if (sleeps <= 0) return false;
+  __atomic_store_n(asleep, 1, __ATOMIC_SEQ_CST);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  const uint32_t before = __atomic_load_n(slot.word(), __ATOMIC_ACQUIRE);
+  if (!slot.is_of(number)) {
+    timespec most = {0, static_cast<long>(sleeps * 1e9)};
+    syscall(SYS_futex, slot.word(), FUTEX_WAIT, before, &most, nullptr, 0);
+  }
+  __atomic_store_n(asleep, 0, __ATOMIC_RELEASE);
+  return slot.is_of(number);
+}
+
+PyObject* exchange_short(PyObject*, PyObject* args) {
+  PyObject *memories, *array;
+  Py_ssize_t rank;
+  long long number;
+  const char* what;
+  Py_ssize_t length;
+  double spins, sleeps;
+  if (!PyArg_ParseTuple(args, "O!nLy#Odd", &PyList_Type, &memories, &rank, &number, &what, &length, &array, &spins, &sleeps)) return nullptr;
+  const char* from = bytes_of(array, false);
+  if (!from) return nullptr;
+  const Py_ssize_t size = PyList_GET_SIZE(memories);
+  const int64_t bytes = size_of(array);
+  if (length > kText || bytes > kData || rank < 0 || rank >= size || number < 0) {
+    return PyErr_Format(PyExc_ValueError, "exchange_short: %zd bytes of text and %lld of elements do not fit", length, static_cast<long long>(bytes));
+  }
+  std::vector<char*> of(size);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    of[i] = bytes_of(PyList_GET_ITEM(memories, i), i == rank);
+    if (!of[i]) return nullptr;
+    if (size_of(PyList_GET_ITEM(memories, i)) < 2 * kSlot + kLine) return PyErr_Format(PyExc_ValueError, "exchange_short: the memory of member %zd is too small", i);
+  }
+  const Slot own = slot_at(of[rank], number);
+  int64_t* asleep = sleeps_at(of[rank]);
+  PyThreadState* state = PyEval_SaveThread();
+  if (!own.is_of(number)) {
+    std::memcpy(own.text(), what, length);
+    std::memcpy(own.data(), from, bytes);
+    own.head()[1] = length;
+    own.head()[2] = bytes;
+    __atomic_store_n(own.head(), number + 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    bool wakes = false;
+    for (char* memory : of) wakes = wakes || (memory != of[rank] && __atomic_load_n(sleeps_at(memory), __ATOMIC_ACQUIRE));
+    if (wakes) syscall(SYS_futex, own.word(), FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+  }
+  Py_ssize_t missing = -1, other = -1;
+  for (Py_ssize_t i = 0; i < size && missing < 0 && other < 0; ++i) {
+    if (i == rank) continue;
+    const Slot slot = slot_at(of[i], number);
+    if (!await_slot(slot, number, asleep, spins, sleeps)) {
+      missing = i;
+    } else if (slot.head()[1] != length || slot.head()[2] != bytes || std::memcmp(slot.text(), what, length)) {
+      other = i;
+    }
+  }
+  PyEval_RestoreThread(state);
+  if (other >= 0) {
+    const Slot slot = slot_at(of[other], number);
+    const int64_t said = slot.head()[1];
+    return Py_BuildValue("ny#", other, slot.text(), static_cast<Py_ssize_t>(said < 0 || said > kText ? 0 : said));
+  }
+  if (missing >= 0) return PyLong_FromSsize_t(missing);
+  Py_RETURN_NONE;
+}
+
 #endif
 
 PyMethodDef functions[] = {
@@ -208,12 +312,26 @@ PyMethodDef functions[] = {
     {"await_word", await_word, METH_VARARGS,
      "await_word(memory, offset, value, spins, sleeps): whether a word of shared memory has this value, looked at for `spins` seconds, and "
      "then once more after it has changed or `sleeps` seconds are over."},
+    {"exchange_short", exchange_short, METH_VARARGS,
+     "exchange_short(memories, rank, number, what, array, spins, sleeps): None if all members have written what they give to this call into "
+     "their memories, else the first that has not, or one that calls something else, and what."},
     {"wake_word", wake_word, METH_VARARGS, "wake_word(memory, offset): wakes those who await this word, which was changed."},
 #endif
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
-int init_shared_sums(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+int init_shared_sums(PyObject* module) {
+#ifdef __linux__
+  const struct {
+    const char* name;
+    int64_t value;
+  } sizes[] = {{"SHORT_SLOT_BYTES", kSlot}, {"SHORT_BYTES", 2 * kSlot + kLine}, {"SHORT_TEXT_BYTES", kText}, {"SHORT_DATA_BYTES", kData}};
+  for (const auto& one : sizes) {
+    if (PyModule_AddIntConstant(module, one.name, one.value) < 0) return -1;
+  }
+#endif
+  return PyModule_AddFunctions(module, functions);
+}
 
 }  // namespace mycelia

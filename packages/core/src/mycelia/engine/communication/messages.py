@@ -10,6 +10,7 @@ short arrays go whole to everybody, in one round.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import reductions, shared
+from mycelia.engine.communication import reductions, shared, short
 from mycelia.engine.communication.communicator import Communicator, Pending
 from mycelia.engine.communication.recipes import WHOLE_BYTES
 from mycelia.engine.communication.reducing import Reducing
 from mycelia.engine.communication.shared import Placed, Shelf
-from mycelia.engine.communication.transport import Message, Transport, as_bytes, from_bytes
+from mycelia.engine.communication.short import Short
+from mycelia.engine.communication.transport import NOTICE, Message, Transport, as_bytes, from_bytes
 
 
 def _described(array: np.ndarray) -> str:
@@ -46,6 +48,9 @@ class MessageCommunicator(Communicator):
         self._room = np.empty(0, np.uint8)
         self._shelf: Shelf | None = None
         self._reducing: Reducing | None = None
+        self._short: Short | None = None
+        self._asks_for_short = transport.joins_processes
+        self._calls: dict[tuple, tuple[str, bytes]] = {}  # in words, by reduction, dtype and shape
         self._others = [i for i in range(self.size) if i != self.rank]
         # Receives that have no message yet, by (source, tag), in the order in which they were started.
         self._started: dict[tuple[int, int], deque[list[Message]]] = defaultdict(deque)
@@ -70,6 +75,7 @@ class MessageCommunicator(Communicator):
         received[self.rank] = parcels[self.rank]
         with transport.lock:
             number, self._number = self._number, self._number + 1
+            transport.begun_of[self.name] = number + 1
             laid = self._lay(number, parcels)
             for peer in self._others:
                 if rooms is not None:
@@ -87,6 +93,9 @@ class MessageCommunicator(Communicator):
                     while calls:
                         message = transport.next_collective(self.ranks[peer])
                         if message is None:
+                            notice = transport.notice(self.ranks[peer], self.name, number)
+                            if notice is not None:
+                                self._compare(peer, notice, -1, what)
                             self._require(peer, what)
                             break
                         self._compare(peer, message, number, calls.pop(0))
@@ -162,10 +171,11 @@ class MessageCommunicator(Communicator):
             )
 
     def _compare(self, peer: int, message: Message, number: int, what: str) -> None:
-        """Errors: RuntimeError if the member does something else."""
+        """Errors: RuntimeError if the member does something else, as it does for the number -1."""
         if (message.group, message.number, message.what) == (self.name, number, what):
             return
-        mine = f"rank {self._transport.rank} calls {what} (number {number} of group {self.name!r})"
+        own = self._number - 1 if number < 0 else number
+        mine = f"rank {self._transport.rank} calls {what} (number {own} of group {self.name!r})"
         place = f"number {message.number} of group {message.group!r}"
         other = f"rank {self.ranks[peer]} calls {message.what} ({place})"
         raise errors.runtime_error(
@@ -185,10 +195,25 @@ class MessageCommunicator(Communicator):
     # ---- collectives
 
     def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
-        reductions.check("all_reduce", reduction, array.dtype)
-        what = f"all_reduce({reduction}, {_described(array)})"
+        key = reduction, array.dtype, array.shape
+        if key not in self._calls:
+            reductions.check("all_reduce", reduction, array.dtype)
+            if len(self._calls) > 256:
+                self._calls.clear()
+            what = f"all_reduce({reduction}, {_described(array)})"
+            self._calls[key] = what, what.encode()
+        what, told = self._calls[key]
         if self.size == 1:
             return reductions.combine([array], reduction)
+        if self._short is not None and array.nbytes <= short.MOST_BYTES and len(told) <= short.MOST_TEXT:
+            return self._short_sum(array, reduction, what, told)
+        total = self._sum(array, reduction, what)
+        if self._asks_for_short:
+            self._open_short()
+        return total
+
+    def _sum(self, array: np.ndarray, reduction: str, what: str) -> np.ndarray:
+        """By messages."""
         if array.nbytes <= WHOLE_BYTES:
             return reductions.combine(self._exchange(what, [array] * self.size), reduction)
         flat = array.reshape(-1)
@@ -205,6 +230,74 @@ class MessageCommunicator(Communicator):
             if not np.may_share_memory(found[peer], shares[peer]):
                 shares[peer][...] = found[peer]
         return total.reshape(array.shape)
+
+    def _open_short(self) -> None:
+        """Short arrays go through memory from now on, where all members see one another's. All have come to
+        the same collective; numbers stay those of the calls.
+        """
+        self._asks_for_short = False
+        near = {i: self._transport.near.get(self.ranks[i], 0) for i in self._others}
+
+        def gather(value: Any) -> list[Any]:
+            found = self.all_gather_object(value)
+            self._number -= 1
+            self._transport.begun_of[self.name] = self._number
+            return found
+
+        if all(gather(short.is_possible() and all(near.values()))):
+            self._short = Short.of(self.rank, near, gather)
+
+    def _short_sum(self, array: np.ndarray, reduction: str, what: str, told: bytes) -> np.ndarray:
+        transport, memory = self._transport, self._short
+        assert memory is not None
+        with transport.lock:
+            number, self._number = self._number, self._number + 1
+            transport.begun_of[self.name] = number + 1
+            for _ in range(short.NAPS):
+                missing = memory.exchange(number, told, array)
+                if missing is None:
+                    return memory.combined(number, array, reduction).reshape(array.shape)
+                if type(missing) is tuple:
+                    break
+            self._await_short(number, array, what, told)
+            return memory.combined(number, array, reduction).reshape(array.shape)
+
+    def _await_short(self, number: int, array: np.ndarray, what: str, told: bytes) -> None:
+        """Waits for who is late, who is told of it. Errors: RuntimeError for who has left or calls something
+        else.
+        """
+        transport, memory = self._transport, self._short
+        missing: Any = None
+
+        def come() -> bool:
+            nonlocal missing
+            transport.go_on()
+            missing = memory.exchange(number, told, array, False)
+            if missing is None:
+                return True
+            if type(missing) is tuple:
+                peer, other = missing
+                self._compare(peer, Message(self.name, number, other.decode(), None), number, what)
+            else:
+                rank = self.ranks[missing]
+                message = transport.first_collective(rank) or transport.notice(rank, self.name, number + 1)
+                if message is not None:
+                    self._compare(missing, message, -1, what)
+                self._require(missing, what)
+            return False
+
+        for peer in self._others:
+            transport.post(self.ranks[peer], Message(self.name, number, what, None, NOTICE))
+        end = time.monotonic() + transport.timeout_s
+        for one in transport.started.values():
+            one.rest(True)
+        try:
+            while not transport.wait(come, short.LOOK_S):
+                if time.monotonic() > end:
+                    raise self._late(what, [missing])
+        finally:
+            for one in transport.started.values():
+                one.rest(False)
 
     def _is_near(self) -> bool:
         """Whether all members see one another's memory."""

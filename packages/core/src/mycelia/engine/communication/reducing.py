@@ -428,7 +428,9 @@ class Reducing:
                 raise errors.runtime_error(
                     "all_reduce", f"rank {rank} takes no part in {started.what}: {why}"
                 )
-            waiting = self._transport.first_collective(rank) if started.phase == GIVEN else None
+            waiting = None
+            if started.phase == GIVEN:
+                waiting = self._transport.first_collective(rank) or self._transport.notice(rank)
             if waiting is not None:  # it goes on when this rank does the same, which waits here
                 raise _not_the_same(
                     f"rank {self._ranks[self._rank]} waits for {started.what} of group {self._name!r}",

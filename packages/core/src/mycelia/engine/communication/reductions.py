@@ -60,7 +60,7 @@ def combine(parts: Sequence[np.ndarray], reduction: str, out: np.ndarray | None 
     return out
 
 
-_NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
+NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
 _BLOCK_BYTES = 256 << 10  # that stay in a core's cache between steps
 
 
@@ -68,7 +68,7 @@ def combine_blocks(parts: Sequence[np.ndarray], reduction: str, divisor: float, 
     """`combine` of flat arrays in `out`, which may be one of them, and then divided by `divisor`: as an op
     divides, so 16-bit floats are rounded twice.
     """
-    if reduction == "sum" and len(parts) > 1 and out.dtype in _NATIVE:
+    if reduction == "sum" and len(parts) > 1 and out.dtype in NATIVE:
         _C.add_up(list(parts), divisor, out)
         return
     length = max(1, _BLOCK_BYTES // out.itemsize)

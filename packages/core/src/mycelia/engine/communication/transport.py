@@ -20,8 +20,8 @@ from mycelia.engine.communication.shared import Placed
 
 #: What messages of reductions that were started (`reducing.py`) are: elements, sums of a share, word that
 #: memory was opened, and that nothing in it is read any more; where a board is, that it is looked at, and
-#: that there is something on it.
-GIVEN, ADDED, OPENED, TAKEN, BOARD, SEEN, WRITTEN = range(7)
+#: that there is something on it. NOTICE: its sender waits in an exchange of short arrays (`short.py`).
+GIVEN, ADDED, OPENED, TAKEN, BOARD, SEEN, WRITTEN, NOTICE = range(8)
 
 
 class Message(NamedTuple):
@@ -62,6 +62,7 @@ class Transport(ABC):
     """
 
     engine: str
+    joins_processes = False  # which may see one another's memory
     has_mover = False  # whether a thread moves messages of started reductions
 
     def __init__(self, rank: int, size: int, timeout_s: float, local: tuple[int, int]) -> None:
@@ -78,10 +79,15 @@ class Transport(ABC):
         self.of_started: dict[str, deque[tuple[int, Message]]] = defaultdict(deque)
         self.early: dict[tuple[str, int], list[tuple[int, Message]]] = defaultdict(list)
         self.generations: dict[str, int] = defaultdict(int)
+        # What others wait for in exchanges of short arrays, by source; exchanges that each group has begun.
+        self._notices: dict[int, Message] = {}
+        self.begun_of: dict[str, int] = defaultdict(int)
 
     def deliver(self, source: int, message: Message) -> None:
         """A message has arrived."""
-        if message.phase >= 0:
+        if message.phase == NOTICE:
+            self._notices[source] = message
+        elif message.phase >= 0:
             self.of_started[message.group].append((source, message))
         elif message.what:
             self._collectives[source].append(message)
@@ -96,6 +102,16 @@ class Transport(ABC):
         """What `next_collective` would give, which stays."""
         queue = self._collectives[source]
         return queue[0] if queue else None
+
+    def notice(self, source: int, group: str = "", number: int = 0) -> Message | None:
+        """What a process waits for in an exchange of short arrays, to which this one, which is in exchange
+        `number` of `group`, has not come.
+        """
+        found = self._notices.get(source)
+        if found is None:
+            return None
+        begun = number if found.group == group else self.begun_of[found.group]
+        return found if found.number >= begun else None
 
     def next_direct(self, source: int, group: str, tag: int) -> Message | None:
         queue = self._direct[source, group, tag]

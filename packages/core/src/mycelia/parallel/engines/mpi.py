@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.communication import LaunchConfig, Message, Transport, from_wire, wire_name
+from mycelia.engine.communication import LaunchConfig, Message, Transport, from_wire, shared, wire_name
 
 _TEXT, _ARRAY = 71, 72  # tags: what a message is, and its elements
 _LONGEST_NAP_S = 2e-4  # between two looks when nothing moves: MPI can only be asked
@@ -35,6 +35,7 @@ def _mpi() -> Any:
 
 class MpiTransport(Transport):
     engine = "mpi"
+    joins_processes = True
 
     def __init__(self, config: LaunchConfig) -> None:
         self._mpi = _mpi()
@@ -46,18 +47,30 @@ class MpiTransport(Transport):
                 hint="mpirun and the MPI library that mpi4py has loaded must be of one kind",
             )  # fmt: skip
         super().__init__(rank, size, config.timeout_s, config.local)
+        if config.shared_memory:
+            self._find_near()
         self._sent: deque[tuple[Any, Any]] = deque()  # requests, and the memory that they read
         self._coming: dict[
             int, tuple[list, np.ndarray | None, Any]
         ] = {}  # messages whose elements are on the way
         _abort_on_errors(self._mpi.COMM_WORLD)  # which outlives this one
 
+    def _find_near(self) -> None:
+        """Finds out who sees this process's shared memory, and whose it sees: only both ways count."""
+        proof = shared.Proof()
+        told = self._comm.allgather(proof.told())
+        seen = [rank != self.rank and shared.Proof.sees(one) for rank, one in enumerate(told)]
+        for rank, sees in enumerate(self._comm.allgather(seen)):
+            if seen[rank] and sees[self.rank]:
+                self.near[rank] = int(told[rank]["pid"])
+
     def post(self, peer: int, message: Message) -> None:
         array = message.array
         described = ("", ()) if array is None else (wire_name(array.dtype), array.shape)
-        text = json.dumps([*message[:3], *message[4:], *described]).encode()
+        place = array[2:] if isinstance(array, shared.Placed) else ()
+        text = json.dumps([*message[:3], *message[4:], *described, *place]).encode()
         self._sent.append((self._comm.Isend([text, self._mpi.BYTE], peer, _TEXT), text))
-        if array is not None and array.nbytes:
+        if array is not None and not place and array.nbytes:
             raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             self._sent.append((self._comm.Isend([raw, self._mpi.BYTE], peer, _ARRAY), raw))
 
@@ -103,15 +116,17 @@ class MpiTransport(Transport):
             described, raw, request = coming
             if request is None or request.Test():
                 self._coming.pop(peer, None)
-                group, number, what, phase, ended, dtype, shape = described
+                group, number, what, phase, ended, dtype, shape, *place = described
                 array = None if raw is None else raw.view(from_wire(dtype)).reshape(shape)
+                if place:
+                    array = shared.Placed(from_wire(dtype), tuple(shape), *place)
                 self.deliver(peer, Message(group, number, what, array, phase, ended))
                 moved = True
         return moved
 
     def _begin(self, peer: int, described: list) -> tuple[list, np.ndarray | None, Any]:
-        dtype, shape = described[5:]
-        if not dtype:
+        dtype, shape, *place = described[5:]
+        if not dtype or place:
             return described, None, None
         raw = np.empty(int(np.prod(shape, dtype=np.int64)) * from_wire(dtype).itemsize, np.uint8)
         request = self._comm.Irecv([raw, self._mpi.BYTE], peer, _ARRAY) if raw.size else None

@@ -123,6 +123,7 @@ class _Peer:
 
 class SocketTransport(Transport):
     engine = "socket"
+    joins_processes = True
 
     def __init__(self, config: LaunchConfig) -> None:
         self._peers: dict[int, _Peer] = {}
