@@ -79,7 +79,7 @@ def _caught(call):
         (lambda g: g.all_reduce(np.zeros(3, np.float32), "max"), "all_reduce(max"),
         (lambda g: g.all_gather(np.zeros(3, np.float32)), "all_gather("),
         (lambda g: g.barrier(), "barrier()"),
-        (lambda g: g.finish_reduction(g.start_reduction([np.ones(3, np.float32)], name="it")), "for it)"),
+        (lambda g: g.finish_reduction(g.start_reduction([np.ones(3, np.float32)], name="it")), "takes no part"),
     ],
 )  # fmt: skip
 def test_a_rank_that_calls_something_else_is_named(other, words):
@@ -92,6 +92,16 @@ def test_a_rank_that_calls_something_else_is_named(other, words):
     first, second = over_sockets(2, work)
     assert words in first and "rank 1" in first and "float32 [3]" in first
     assert "all_reduce(sum, float32 [3])" in second and "rank 0" in second
+
+
+def test_after_an_error_messages_carry_short_arrays():
+    def work(rank):
+        group = warm()
+        with pytest.raises(RuntimeError, match="do not call the same collective"):
+            group.barrier() if rank else group.all_reduce(np.zeros(3, np.float32))
+        return group.all_reduce(np.full(3, rank, np.float32)).tolist(), group._short
+
+    assert over_sockets(2, work) == [([1.0] * 3, None)] * 2
 
 
 def test_groups_that_wait_for_one_another_are_told():

@@ -112,8 +112,7 @@ class MessageCommunicator(Communicator):
                 if not transport.wait(arrived, transport.timeout_s):
                     raise self._late(what, [peer for peer in self._others if awaited[peer]] or self._others)
             except BaseException:
-                if self._shelf is not None:
-                    self._shelf.give_up()
+                self._give_up()
                 raise
             finally:
                 for one in transport.started.values():
@@ -122,6 +121,12 @@ class MessageCommunicator(Communicator):
                 for peer in self._others:
                     transport.expect(self.ranks[peer], self.name, number, None)
         return received
+
+    def _give_up(self) -> None:
+        """An exchange has failed: others may still read there when this member begins something else."""
+        self._short = None
+        if self._shelf is not None:
+            self._shelf.give_up()
 
     def _lay(self, number: int, parcels: Sequence[np.ndarray | None]) -> dict[int, Placed]:
         """Long arrays for members of this machine in memory that they see: where, by member."""
@@ -280,7 +285,7 @@ class MessageCommunicator(Communicator):
                 self._compare(peer, Message(self.name, number, other.decode(), None), number, what)
             else:
                 rank = self.ranks[missing]
-                message = transport.first_collective(rank) or transport.notice(rank, self.name, number + 1)
+                message = transport.next_collective(rank) or transport.notice(rank, self.name, number + 1)
                 if message is not None:
                     self._compare(missing, message, -1, what)
                 self._require(missing, what)
@@ -295,6 +300,9 @@ class MessageCommunicator(Communicator):
             while not transport.wait(come, short.LOOK_S):
                 if time.monotonic() > end:
                     raise self._late(what, [missing])
+        except BaseException:
+            self._give_up()
+            raise
         finally:
             for one in transport.started.values():
                 one.rest(False)
