@@ -79,7 +79,7 @@ def _caught(call):
         (lambda g: g.all_reduce(np.zeros(3, np.float32), "max"), "all_reduce(max"),
         (lambda g: g.all_gather(np.zeros(3, np.float32)), "all_gather("),
         (lambda g: g.barrier(), "barrier()"),
-        (lambda g: g.finish_reduction(g.start_reduction([np.ones(3, np.float32)], name="it")), "takes no part"),
+        (lambda g: g.finish_reduction(g.start_reduction([np.ones(3, np.float32)])), "takes no part"),
     ],
 )  # fmt: skip
 def test_a_rank_that_calls_something_else_is_named(other, words):
