@@ -202,7 +202,7 @@ PyObject* gradient_origin(PyObject*, PyObject*) {
 
 // backward(outputs, cotangents, targets, add, release, ready=None) -> list of gradients, None where nothing flows.
 // `outputs`, `targets`: lists of (Node, output index). Nodes older than every target are not visited. `ready(i, gradient)` is called
-// as soon as all of the gradient of a target has come.
+// as soon as all of the gradient of a target has come; if it returns True, it has taken that, and the list has None in its place.
 PyObject* backward(PyObject*, PyObject* args) {
   PyObject *outputs, *cotangents, *targets, *add, *ready = Py_None;
   int release_values;
@@ -273,6 +273,7 @@ PyObject* backward(PyObject*, PyObject* args) {
     hooked.insert(target);
     if (!call_hook(target, &cts)) return false;
     const OwnedRef told(PyObject_CallFunction(ready, "iO", target_of[target], cts[0]));
+    if (told.p == Py_True) Py_CLEAR(cts[0]);
     return static_cast<bool>(told);
   };
   for (Node* n : order) Py_INCREF(n);

@@ -142,7 +142,8 @@ def _raw(value: Any, joins: bool) -> Raw:
     share = _share(value)
     if share is None or not joins:
         return found
-    parts = world.group("save_checkpoint", stages.data_group("save_checkpoint")).all_gather(found.array)
+    group = stages.shard_group("save_checkpoint", share.size)
+    parts = world.group("save_checkpoint", group).all_gather(found.array)
     return Raw(found.dtype, share.shape, share.join(parts))
 
 

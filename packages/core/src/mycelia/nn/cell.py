@@ -24,10 +24,23 @@ class _Mode:
     """Whether graph mode is on, as a plain attribute: it is read at every call of every Cell."""
 
     graph = config.get("mode") == config.GRAPH_MODE
+    gathers = False  # whether there are weights that Cells gather
+    detour = graph  # whether calls are more than that of `construct`
     call: Callable | None = None  # of a Cell in graph mode; imported when it is needed
 
 
-config.on_change("mode", lambda mode: setattr(_Mode, "graph", mode == config.GRAPH_MODE))
+def _follow(mode: int) -> None:
+    _Mode.graph = mode == config.GRAPH_MODE
+    _Mode.detour = _Mode.graph or _Mode.gathers
+
+
+config.on_change("mode", _follow)
+
+
+def gather_weights() -> None:
+    """From now on Cells gather weights that are divided among processes (`nn/gathered.py`)."""
+    _Mode.gathers = _Mode.detour = True
+    cache_invalidation.changed()
 
 
 _PRECISIONS = {
@@ -83,7 +96,7 @@ class Cell(CellAttributes, CellTree, CellState, CellHooks, CellMarks):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._detour or _Mode.graph or traces:
+        if self._detour or _Mode.detour or traces:
             return self._call_detour(args, kwargs)
         try:
             return self.construct(*args, **kwargs)
@@ -143,6 +156,10 @@ class Cell(CellAttributes, CellTree, CellState, CellHooks, CellMarks):
 
             traces[0].cells[id(self)] = self
             construct = callee(construct)  # with its control flow rewritten
+        if _Mode.gathers:
+            from mycelia.nn.gathered import around
+
+            construct = around(self, construct)
         if "_parameter_hooks" in self.__dict__ or "_saved_tensors_hooks" in self.__dict__:
             from mycelia.nn.hooks import with_own_hooks
 
@@ -151,6 +168,7 @@ class Cell(CellAttributes, CellTree, CellState, CellHooks, CellMarks):
             from mycelia.engine.autodiff.custom_rule import custom_vjp
 
             rule = self._checked_bprop if config.get("check_bprop") else self.bprop
+            rule = around(self, rule) if _Mode.gathers else rule
             return custom_vjp(construct, rule)(*args, **kwargs)
         if self._recompute:
             from mycelia.engine.autodiff.recompute import run_twice

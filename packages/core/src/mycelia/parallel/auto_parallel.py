@@ -118,8 +118,8 @@ class AutoParallel(Cell):
         """States of the optimizers in the network are divided among the processes that train together.
 
         `shard_size`: among how many, -1: all; `threshold`: in KB, smaller Parameters stay whole;
-        `optimizer_level`: "level1", states alone.  Errors: ValueError; NotImplementedError for what would
-        divide more, and for optimizers whose steps need whole Parameters.
+        `optimizer_level`: "level1", states alone; "level2", gradients, too; "level3", weights, too.
+        Errors: ValueError; NotImplementedError for optimizers whose steps need whole Parameters.
         """
         if type(shard_size) is not int or shard_size == 0 or shard_size < -1:
             raise errors.value_error(

@@ -12,7 +12,7 @@ import json
 import random
 import re
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import errors, log
 from mycelia.engine.communication import Communicator
-from mycelia.engine.communication.share import Share
+from mycelia.engine.communication.share import GridShare, Share
 from mycelia.engine.ops.random import generator
-from mycelia.engine.tensors.tensor import Parameter
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.io.checkpoint import load_checkpoint, save_in_background, wait_for_saves
 from mycelia.io.into_net import load_param_into_net
 from mycelia.nn.cell import Cell
@@ -61,7 +61,7 @@ class States:
         """
         self.finish()
         path = self._path(_State(done, self.size), self.rank)
-        shares = {p.name: list(p.share.shape) for p in network.get_parameters() if p.share is not None}
+        shares = {p.name: asdict(p.share) for p in network.get_parameters() if p.share is not None}
         elsewhere = [p.name for p in network.get_parameters() if p.elsewhere]
         told = {
             **facts, "done": done, "random": _random_places(), "shares": shares, "elsewhere": elsewhere
@@ -122,7 +122,7 @@ class States:
                 problems = self._together.all_gather_object(problems[0])
             bad = [f"rank {rank}: {problem}" for rank, problem in problems if problem]
             if found is not None and not bad:
-                self._apply(network, *found)
+                self._apply(network, found[0], self._without_grid(state, *found))
                 self._written = state.done if state.size == self.size else -1
                 self._forget_newer(state)
                 return {**found[0], "size": state.size}
@@ -155,17 +155,33 @@ class States:
             facts = json.loads(values.pop(_FACTS))
             if facts.get("elsewhere") and state.size != self.size:
                 return None, f"{path}: it is of one stage of a pipeline of {state.size} processes"
-            parts = {p.name for p in network.get_parameters() if p.share and p.share.size == state.size}
-            whole = {name: shape for name, shape in facts["shares"].items() if name not in parts}
-            if whole:  # all processes have a part of what is needed
+            facts["shares"] = shares = {name: _share(told) for name, told in facts["shares"].items()}
+            # Of equally many parts each process is given the one it needs by the file of its own rank.
+            sizes = {p.name: p.share.size for p in network.get_parameters() if isinstance(p.share, Share)}
+            others = {
+                name: share for name, share in shares.items()
+                if (sizes.get(name) != share.size if isinstance(share, Share) else state.size != self.size)
+            }  # fmt: skip
+            if others:  # all processes have a part of what is needed
                 paths = [self._path(state, rank) for rank in range(state.size)]
-                files = [load_checkpoint(str(path), specify_prefix=list(whole), crc_check=True)
+                files = [load_checkpoint(str(path), specify_prefix=list(others), crc_check=True)
                          for path in paths]  # fmt: skip
-                for name, shape in whole.items():
-                    values[name] = _joined(tuple(shape), [file[name] for file in files])
+                for name, share in others.items():
+                    values[name] = _joined(share, [file[name] for file in files[: share.size]])
             return (facts, values), ""
         except (OSError, ValueError, KeyError, TypeError) as cause:
             return None, f"{path}: {cause}"
+
+    def _without_grid(self, state: _State, facts: dict, values: dict) -> dict:
+        """The values, of Parameters that operators divide the wholes: which part is whose shows when graphs
+        are compiled again.
+        """
+        for name, share in facts.pop("shares").items():
+            if isinstance(share, GridShare) and state.size == self.size and self._together is not None:
+                own = values[name]
+                bits = self._together.all_gather(own._bits())
+                values[name] = _joined(share, [_C.from_array(b, own.dtype, False) for b in bits], own)
+        return values
 
     def _apply(self, network: Cell, facts: dict, values: dict) -> None:
         missing, unknown = load_param_into_net(network, values, strict_load=True)
@@ -198,11 +214,20 @@ class States:
         return [(path, int(match[1])) for path, match in found if match]
 
 
-def _joined(shape: tuple[int, ...], parts: list[Parameter]) -> Parameter:
+def _share(told: dict[str, Any]) -> Share | GridShare:
+    shape = tuple(told["shape"])
+    if "matrix" not in told:
+        return Share(told["rank"], told["size"], shape)
+    return GridShare(told["rank"], tuple(told["matrix"]), tuple(map(tuple, told["axes"])), shape)
+
+
+def _joined(share: Share | GridShare, parts: list[Tensor], like: Parameter | None = None) -> Parameter:
     """What all processes have parts of."""
-    bits = Share(0, len(parts), shape).join([part._bits() for part in parts])
-    whole = _C.from_array(np.ascontiguousarray(bits), parts[0].dtype, False)
-    return Parameter(whole, parts[0].name, parts[0].requires_grad)
+    like = parts[0] if like is None else like
+    whole = _C.from_array(
+        np.ascontiguousarray(share.join([part._bits() for part in parts])), like.dtype, False
+    )
+    return Parameter(whole, like.name, like.requires_grad)
 
 
 def _files(folder: Path) -> list[tuple[Path, int, int]]:

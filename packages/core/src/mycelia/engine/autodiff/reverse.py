@@ -8,6 +8,7 @@ in turn. That is why one driver serves the tape, the graph and every order.
 from __future__ import annotations
 
 from mycelia.engine import _C
+from mycelia.engine.autodiff import divided_weights
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.methods.hooks import hooks_of, watch
 
@@ -28,7 +29,9 @@ class Recording:
         return self
 
     def __exit__(self, *exc) -> None:
-        for tensor, place in self._restore:
+        for tensor, place, part in self._restore:
+            if part is not None:
+                divided_weights.reopen(tensor, part)
             tensor._tape_place = place
             _left.pop(id(tensor), None)
         _C.set_tape_level(self._old_level)
@@ -43,8 +46,9 @@ class Recording:
         """Make `tensor` itself a variable until the recording ends; once, if it comes again."""
         node = self._nodes.get(id(tensor))
         if node is None:
+            place, part = tensor._tape_place, divided_weights.close(tensor)
+            self._restore.append((tensor, place, part))
             node = self._nodes[id(tensor)] = _leaf(tensor)
-            self._restore.append((tensor, tensor._tape_place))
             tensor._node = node
         return node
 
@@ -69,7 +73,8 @@ def transpose(
     """Gradients of sum(output * cotangent) for each variable; None where nothing flows.
 
     `release` frees the kept values of nodes as soon as they were used: the walk cannot be repeated.
-    ``ready(i, gradient)`` is called on the way, as soon as the gradient of variable i is whole.
+    ``ready(i, gradient)`` is called on the way, as soon as the gradient of variable i is whole; if it returns
+    True it has taken it, and there is None in its place.
     Of complex numbers these are plain derivatives, as the rules have them; users want `pullback`.
     """
     from mycelia.engine.ops.elementwise.math import add
@@ -124,4 +129,4 @@ def zeros_of(type_or_tensor: TensorType | _C.Tensor) -> _C.Tensor:
     """Zeros of the given type."""
     from mycelia.engine.ops.arrays.create import full
 
-    return full(type_or_tensor.shape, 0, dtype=type_or_tensor.dtype)
+    return full(divided_weights.whole_shape(type_or_tensor), 0, dtype=type_or_tensor.dtype)

@@ -185,17 +185,17 @@ def _cotangents(sources: list, given) -> list:
 
 class _Watched(threading.local):
     parameters: Sequence[Any] = ()
-    ready: Callable[[int, Tensor], object] | None = None
+    ready: Callable[[int, Tensor], bool] | None = None
 
 
 _watched = _Watched()
 
 
 @contextlib.contextmanager
-def watching(parameters: Sequence[Any], ready: Callable[[int, Tensor], object]) -> Iterator[None]:
+def watching(parameters: Sequence[Any], ready: Callable[[int, Tensor], bool]) -> Iterator[None]:
     """The first eager gradient of this thread by exactly these Parameters calls ``ready(i, gradient)`` as
     soon as one of them is whole, while the others are still computed. Those to which nothing flows are not
-    told.
+    told. Where `ready` returns True it has taken the gradient, which is None in the end.
     """
     _watched.parameters, _watched.ready = tuple(parameters), ready
     try:
@@ -204,7 +204,7 @@ def watching(parameters: Sequence[Any], ready: Callable[[int, Tensor], object]) 
         _watched.parameters, _watched.ready = (), None
 
 
-def _watcher(parameters: Sequence[Any]) -> Callable[[int, Tensor], object] | None:
+def _watcher(parameters: Sequence[Any]) -> Callable[[int, Tensor], bool] | None:
     """Who is told of these gradients, once."""
     ready = _watched.ready
     if ready is None or len(parameters) != len(_watched.parameters):
@@ -237,13 +237,16 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
     held = [frozen and _is_frozen(w) for w in parameters]
     tell_ready = None if is_within else _watcher(parameters)
-    whole: dict[int, Tensor] = {}  # gradients of Parameters that were told
+    whole: dict[int, Tensor | None] = {}  # gradients of Parameters that were told; None: taken
 
-    def ready(i: int, gradient: Tensor) -> None:
+    def ready(i: int, gradient: Tensor) -> bool:
         i -= first_weight
         if 0 <= i < len(parameters) and not (frozen and _is_frozen(parameters[i])):
-            whole[i] = of_type(gradient, parameters[i])
-            tell_ready(i, whole[i])
+            given = of_type(gradient, parameters[i])
+            is_taken = tell_ready(i, given)
+            whole[i] = None if is_taken else given
+            return is_taken
+        return False
 
     known = _forward_pass(fn, args, [*(args[p] for p in positions), *compress(parameters, map(not_, held))])
     with Recording() as tape:
@@ -294,7 +297,7 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     ]
     of_weights = [
         whole[i]
-        if i in whole and g is not None
+        if i in whole and (g is not None or whole[i] is None)
         else None
         if g is None and getattr(w, "elsewhere", False)
         else of_type(g, w)

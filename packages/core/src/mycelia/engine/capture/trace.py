@@ -32,6 +32,7 @@ from mycelia.engine.ops.control_flow import variable
 from mycelia.engine.ops.control_flow.sizes import size_value, sized
 from mycelia.engine.ops.define import LIST
 from mycelia.engine.ops.type_names import type_name
+from mycelia.engine.tensors.divided import require_open
 from mycelia.engine.tensors.tensor import Tensor
 
 _TRACING = 1  # mode bit of the native core
@@ -304,6 +305,9 @@ class Trace:
     def bind(self, op: Any, flat: list, counts: tuple[int, ...], attrs: dict[str, Any]) -> Any:
         """Appends a node and returns tensors for its outputs."""
         definition = op.definition
+        for t in flat:
+            if isinstance(t, Tensor):
+                require_open(t)
         if definition.dynamic and self.sizes_known:
             raise errors.error(UnknownSize, op.name, "the size of the result depends on the data")
         recording = _C.tape_level() > 0 and not definition.nondiff

@@ -11,10 +11,12 @@ from mycelia.engine.base import errors
 from mycelia.engine.capture import rewrite, source
 from mycelia.engine.capture.names import undefined_name
 from mycelia.engine.capture.trace import UnknownValue, capture_lock, traces, type_of
+from mycelia.engine.tensors.divided import require_open
 
 
 def explain(tensor: Any) -> None:
     """Raises: the value of a traced tensor was asked for. Says why it is not known and what can be done."""
+    require_open(tensor)
     if not _C.mode() and (traces or tensor._is_parameter):
         with capture_lock:  # another thread has lent the tensor to its graph, and gives it back
             if tensor.traced is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mycelia.engine import _C
@@ -112,6 +113,14 @@ def dividing(subject: str) -> int:
     return here.communicator.size
 
 
+def trains_together(subject: str) -> bool:
+    """Whether several processes train one network. Errors: as `degree`."""
+    here = world.current()
+    if here is None or here.communicator.size == 1:
+        return False
+    return degree(subject) > 1 or dividing(subject) > 1 or stages() > 1
+
+
 def require_graph(subject: str) -> None:
     """RuntimeError where graphs are divided and none is captured: what runs eagerly runs on this rank
     alone.
@@ -123,31 +132,46 @@ def require_graph(subject: str) -> None:
         )  # fmt: skip
 
 
-def least_shared_bytes(subject: str) -> int | None:
-    """How large a Parameter must be, in bytes, for its optimizer's states to be divided among the processes;
-    None: they are whole everywhere.
+@dataclass(frozen=True, slots=True)
+class Dividing:
+    """What processes that train the same Parameters divide among themselves: states of optimizers (`level`
+    1), gradients, too (2), weights, too (3), of Parameters of at least `least_bytes`, among `size` each.
+    """
 
-    Errors: as `degree`; NotImplementedError for settings that would divide more, or otherwise.
+    level: int
+    least_bytes: int
+    size: int
+
+
+def dividing_states(subject: str) -> Dividing | None:
+    """How optimizers of these settings divide their states; None: these are whole everywhere.
+
+    Errors: as `degree`; ValueError for a number of parts that does not divide that of the processes,
+    NotImplementedError for settings that would divide otherwise.
     """
     get = parallel_settings.get_auto_parallel_context
-    if degree(subject) == 1 or not get("enable_parallel_optimizer"):
+    joined = degree(subject)
+    if joined == 1 or not get("enable_parallel_optimizer"):
         return None
     config = get("parallel_optimizer_config")
     asked = get("optimizer_weight_shard_size")
-    joined = degree(subject)
-    missing = ""
-    if config.get("optimizer_level", "level1") != "level1":
-        missing = f"optimizer_level={config['optimizer_level']!r} would divide gradients and weights, too"
-    elif config.get("gradient_accumulation_shard", False):
-        missing = "gradient_accumulation_shard would divide gradients, too"
-    elif asked not in (-1, joined):
-        missing = f"optimizer_weight_shard_size={asked} would divide among some of {joined} processes"
-    if missing:
-        raise errors.error(
-            errors.NotSupportedError, subject, f"enable_parallel_optimizer: {missing}",
-            hint="states of optimizers are divided among all processes: optimizer_level='level1'",
+    size = joined if asked == -1 else asked
+    level = int(config.get("optimizer_level", "level1")[-1])
+    if size < 1 or joined % size:
+        raise errors.value_error(
+            subject, f"optimizer_weight_shard_size must divide the {joined} processes that train together, "
+            f"but got {asked}",
         )  # fmt: skip
-    return int(config.get("parallel_optimizer_threshold", 64)) << 10
+    missing = ""
+    if config.get("gradient_accumulation_shard", False):
+        missing = "gradient_accumulation_shard would add gradients of micro-batches in parts"
+    elif level > 1 and stages() > 1:
+        missing = f"optimizer_level='level{level}' would divide what stages of a pipeline hold"
+    if missing:
+        raise errors.error(errors.NotSupportedError, subject, f"enable_parallel_optimizer: {missing}")
+    if size == 1:
+        return None
+    return Dividing(level, int(config.get("parallel_optimizer_threshold", 64)) << 10, size)
 
 
 def mean() -> bool:

@@ -55,3 +55,21 @@ def data_group(subject: str) -> str:
     """The name of the group of those that train the same Parameters, each on its share of the data."""
     stage = current(subject)
     return world.WORLDS[0] if stage is None else group(stage.ranks)
+
+
+def shard_group(subject: str, size: int) -> str:
+    """The name of the group of `size` of those that train the same Parameters, which follow one another: they
+    have all parts of what is divided.
+    """
+    name = data_group(subject)
+    members = world.group(subject, name)
+    if members.size == size:
+        return name
+    begin = members.rank // size * size
+    return group(members.ranks[begin : begin + size])
+
+
+def replica_group(subject: str, size: int) -> str:
+    """The name of the group of those that have the same part as this one, if each `size` have all parts."""
+    members = world.group(subject, data_group(subject))
+    return group(members.ranks[members.rank % size :: size])

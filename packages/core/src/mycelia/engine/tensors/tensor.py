@@ -13,6 +13,7 @@ from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ops.late import ops
 from mycelia.engine.tensors import text as tensor_text
 from mycelia.engine.tensors.construct import _copy, _filled
+from mycelia.engine.tensors.divided import require_open
 
 if TYPE_CHECKING:
     from mycelia.engine.communication.share import Share
@@ -63,6 +64,7 @@ def _repr(self) -> str:
 
 
 def _concretize(self):
+    require_open(self)
     raise errors.error(
         errors.CaptureError, "jit", "the value of a Tensor was needed while a graph is being captured",
         hint="values such as x.asnumpy(), x.item() or float(x) exist only when the graph runs; "
@@ -84,6 +86,8 @@ class Parameter(Tensor):
     stages: tuple[int, ...] = ()  # of a pipeline that use it, once a network was cut into stages
     elsewhere = False  # whether only other stages do: it has no value here
     share: Share | None = None  # of which it is a part, if it is one: a state of an optimizer that is divided
+    divided = False  # whether it is a weight of which each process keeps a part, and Cells gather the whole
+    own_part: Tensor | None = None  # that part, while the Parameter shows something else
     # What MindSpore's parallel modes and caches of embeddings ask for.
     layerwise_parallel = sliced = unique = cache_enable = parallel_optimizer_comm_recompute = False
     parallel_optimizer, comm_fusion, key, cache_shape = True, 1, -1, ()

@@ -76,23 +76,24 @@ class Optimizer(OwnsStates, Handles, Cell):
             spared = [self._spares_norms and ("beta" in p.name or "gamma" in p.name) for p in self.parameters]
             self._decays = [0.0 if s else decay for s in spared]
             self._centralize = [False] * len(parameters)
-        self._share(mode.least_shared_bytes(owner))
+        self._share(mode.dividing_states(owner))
         self.dynamic_weight_decay = any(isinstance(d, Cell) for d in self._decays)
         self.exec_weight_decay = any(isinstance(d, Cell) or d > 0 for d in self._decays)
 
     elementwise = False  # whether a step treats each element alone
     shares: sharing.Shares | None = None  # the parts of states that this process keeps; None: all of all
+    keeps_parts = False  # whether of gradients, too, no more than these parts is kept
     _spares_norms = True  # parameters of normalizations do not decay, unless groups say so
     _one_result = False  # a step returns True instead of one True a Parameter
 
     # ---- construction --------------------------------------------------------------------------------------
 
-    def _share(self, least_bytes: int | None) -> None:
-        """Divide the states of Parameters of at least `least_bytes` among the processes; None: none.
+    def _share(self, dividing: mode.Dividing | None) -> None:
+        """Divide the states of Parameters among the processes, perhaps also their gradients and values.
 
         Errors: NotImplementedError if a step needs whole Parameters.
         """
-        if least_bytes is None:
+        if dividing is None:
             return
         if not sharing.is_elementwise(type(self), Optimizer):
             raise errors.error(
@@ -101,12 +102,21 @@ class Optimizer(OwnsStates, Handles, Cell):
                 "this one does not say of itself",
                 hint="a class whose steps do that says so by elementwise = True",
             )  # fmt: skip
-        if type(self).construct is not Optimizer.construct:
-            return  # it has no states of its own, as LARS
-        shares = sharing.planned(self.parameters, least_bytes)
+        if type(self).construct is not Optimizer.construct:  # it has no states of its own, as LARS
+            if dividing.level > 1:
+                raise errors.error(
+                    errors.NotSupportedError, type(self).__name__,
+                    f"optimizer_level='level{dividing.level}' divides gradients, which it needs whole",
+                    hint="optimizer_level='level1' divides the states of the optimizer within",
+                )  # fmt: skip
+            return
+        shares = sharing.planned(self.parameters, dividing)
         # The mean of a gradient needs all of it.
         whole = [c and _is_centered(p) for c, p in zip(self._centralize, self.parameters)]
         self.shares = tuple(None if w else share for w, share in zip(whole, shares))
+        self.keeps_parts = dividing.level > 1
+        if dividing.level > 2:
+            sharing.divide_weights(self.shares, self.parameters)
 
     def _list_of(self, parameters) -> list:
         owner = type(self).__name__
@@ -362,6 +372,7 @@ class Optimizer(OwnsStates, Handles, Cell):
             sharing.update(
                 tuple(self.shares[i] for i in held), [self.parameters[i] for i in held],
                 lambda place, own: self.update(held[place], own, gradients[held[place]], rates[held[place]]),
+                sharing.LEAN_BYTES if self.keeps_parts else mode.PART_BYTES,
             )  # fmt: skip
         return True if self._one_result else (True,) * len(gradients)
 
@@ -370,7 +381,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         if self.shares is None:
             return self.parameters
         return (
-            p if s is None or p.elsewhere else sharing.part(s, p)
+            p if s is None or p.elsewhere or p.divided else sharing.part(s, p)
             for s, p in zip(self.shares, self.parameters)
         )  # fmt: skip
 
@@ -417,7 +428,7 @@ class Optimizer(OwnsStates, Handles, Cell):
         """
         if self.shares is not None:
             return
-        self._share(mode.least_shared_bytes(type(self).__name__))
+        self._share(mode.dividing_states(type(self).__name__))
         for states in self.__dict__.get("_states", ()) if self.shares is not None else ():
             for state, share in zip(states, self.shares):
                 if share is not None:

@@ -1,5 +1,6 @@
 """Optimizers whose states are divided among the processes that train together (Rajbhandari et al. 2020,
-"ZeRO", stage 1): each keeps and updates an equal part of each large Parameter, and all get the parts of all.
+"ZeRO"): each keeps and updates an equal part of each large Parameter, and all get the parts of all (stage 1).
+Each may have its part of the gradients alone (stage 2), and of the weights between the steps (stage 3).
 
 The parts of a step are tensors that live as long as it: nothing is kept but the states' parts.
 """
@@ -9,28 +10,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from mycelia import ops
+from mycelia.engine.base.parallel_settings import get_auto_parallel_context
 from mycelia.engine.communication import mode, stages, world
 from mycelia.engine.communication.share import Share
-from mycelia.engine.ops.communication.collectives import gather_all
+from mycelia.engine.ops.communication.collectives import broadcast_from, gather_all
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.tensors.tensor import Parameter, Tensor
+from mycelia.nn import cell
+from mycelia.nn.gathered import gather
 
 Shares = tuple[Share | None, ...]
+#: What one collective takes where whole gradients and weights are not kept: it is there besides the parts.
+LEAN_BYTES = 4 << 20
+_OWNER = "enable_parallel_optimizer"
 
 
-def planned(parameters: Sequence[Parameter], least_bytes: int) -> Shares:
-    """A part for each Parameter of at least `least_bytes`; None for one that all keep whole: a smaller one,
+def planned(parameters: Sequence[Parameter], dividing: mode.Dividing) -> Shares:
+    """A part for each Parameter that is large enough; None for one that all keep whole: a smaller one,
     one whose `parallel_optimizer` is False, and one that is not the same everywhere (`layerwise_parallel`).
     """
-    communicator = world.group("enable_parallel_optimizer", stages.data_group("enable_parallel_optimizer"))
-    rank, size = communicator.rank, communicator.size
+    rank = world.group(_OWNER, stages.data_group(_OWNER)).rank % dividing.size
     return tuple(
-        Share(rank, size, tuple(p.shape))
-        if p.parallel_optimizer and not p.layerwise_parallel and p.size >= size
-        and p.size * p.dtype.itemsize >= least_bytes
+        p.share
+        if p.divided
+        else Share(rank, dividing.size, tuple(p.shape))
+        if p.parallel_optimizer and not p.layerwise_parallel and p.size >= dividing.size
+        and p.size * p.dtype.itemsize >= dividing.least_bytes
         else None
         for p in parameters
     )  # fmt: skip
+
+
+def divide_weights(shares: Shares, parameters: Sequence[Parameter]) -> None:
+    """Leaves the own parts of Parameters that have a share; Cells gather them from now on."""
+    is_sent = get_auto_parallel_context("parameter_broadcast")
+    for share, parameter in zip(shares, parameters):
+        if share is None or parameter.divided:
+            continue
+        value: Tensor = parameter
+        if is_sent:
+            value = broadcast_from(parameter, root=0, group=stages.data_group(_OWNER))
+        parameter.set_data(part(share, value))
+        parameter.share, parameter.divided, parameter.sliced = share, True, True
+    if any(share is not None for share in shares):
+        cell.gather_weights()
 
 
 def part(share: Share, whole: Tensor) -> Tensor:
@@ -43,7 +66,7 @@ def part(share: Share, whole: Tensor) -> Tensor:
 
 def divided(share: Share | None, parameter: Parameter) -> Parameter:
     """A Parameter of the own part, if there is one."""
-    if share is None:
+    if share is None or parameter.divided:
         return parameter
     return Parameter(part(share, parameter), parameter.name, parameter.requires_grad)
 
@@ -57,54 +80,78 @@ def parts(shares: Shares, tensors: Sequence[Tensor | None]) -> tuple[Tensor | No
 
 
 def joined(shares: Sequence[Share], gradients: Sequence[Tensor]) -> Tensor:
-    """All parts of the gradients, those of each process together, flat."""
-    rows = [_rows(share, gradient) for share, gradient in zip(shares, gradients)]
+    """What each of the processes that train together adds up of the gradients, that of each process together,
+    flat: its part, or a piece of it where several have the same part.
+    """
+    count = world.size(_OWNER, stages.data_group(_OWNER))
+    rows = [_rows(share, gradient, count) for share, gradient in zip(shares, gradients)]
     return (ops.cat(rows, 1) if len(rows) > 1 else rows[0]).reshape(-1)
 
 
-def cut(x: Tensor, lengths: list[int]) -> Sequence[Tensor]:
+def pieces(shares: Sequence[Share]) -> list[int]:
+    """How many elements of each tensor a process adds up."""
+    copies = world.size(_OWNER, stages.data_group(_OWNER)) // shares[0].size
+    return [-(-share.length // copies) for share in shares]
+
+
+def own_parts(shares: Sequence[Share], added: Tensor) -> Sequence[Tensor]:
+    """The own parts of tensors of which this process has added up pieces."""
+    lengths, size = pieces(shares), shares[0].size
+    if lengths == [share.length for share in shares]:
+        return cut(added, lengths)
+    group = stages.replica_group(_OWNER, size)
+    copies = world.size(_OWNER, group)
+    rows = cut(gather_all(added, size=copies, group=group).reshape(copies, -1), lengths, 1)
+    return [row.reshape(-1)[: share.length] for share, row in zip(shares, rows)]
+
+
+def cut(x: Tensor, lengths: list[int], axis: int = 0) -> Sequence[Tensor]:
     """Pieces of these lengths."""
-    return ops.split(x, lengths) if len(lengths) > 1 else [x]
+    return ops.split(x, lengths, axis) if len(lengths) > 1 else [x]
 
 
-def update(shares: Shares, parameters: Sequence[Parameter], change: Callable[[int, Tensor], object]) -> None:
-    """Calls ``change(i, own part)``, which overwrites it, and gives all processes the parts of all; as many
-    at a time as one collective takes, so that few parts are there at once. What has no share is changed.
+def update(
+    shares: Shares, parameters: Sequence[Parameter], change: Callable[[int, Tensor], object], most_bytes: int
+) -> None:
+    """Calls ``change(i, own part)``, which overwrites it, and gives all processes the parts of all, but of
+    weights that stay divided; up to `most_bytes` of whole tensors at a time, so that few parts are there at
+    once. What has no share is changed.
     """
     for i, share in enumerate(shares):
-        if share is None:
+        if share is None or parameters[i].divided:
             change(i, parameters[i])
-    for places in together(shares, parameters):
+    whole = [None if p.divided else share for share, p in zip(shares, parameters)]
+    for places in together(whole, parameters, None, most_bytes):
+        some = [share for i in places if (share := shares[i]) is not None]
         own = []
-        for i in places:
-            own.append(part(shares[i], parameters[i]))  # type: ignore[arg-type]
+        for i, share in zip(places, some):
+            own.append(part(share, parameters[i]))
             change(i, own[-1])
-        size = shares[places[0]].size  # type: ignore[union-attr]
-        group = stages.data_group("enable_parallel_optimizer")
-        rows = gather_all(ops.cat(own) if len(own) > 1 else own[0], size=size, group=group)
-        rows, begin = rows.reshape(size, -1), 0
-        for i in places:
-            share = shares[i]
-            assert share is not None
-            whole = rows[:, begin : begin + share.length].reshape(-1)
-            assign(parameters[i], whole[: share.count].reshape(share.shape))
-            begin += share.length
+        for i, made in zip(places, gather(some, own)):
+            assign(parameters[i], made)
 
 
-def _rows(share: Share, whole: Tensor) -> Tensor:
-    """All parts, one in each row."""
-    flat = whole.reshape(-1)
+def _rows(share: Share, whole: Tensor, count: int) -> Tensor:
+    """What each of `count` processes adds up of a tensor, one in each row."""
+    flat, copies = whole.reshape(-1), count // share.size
     missing = share.size * share.length - share.count
     if missing:
         flat = ops.cat([flat, ops.zeros((missing,), whole.dtype)])
-    return flat.reshape(share.size, share.length)
+    rows = flat.reshape(share.size, share.length)
+    if copies == 1:
+        return rows
+    missing = -share.length % copies
+    if missing:
+        rows = ops.cat([rows, ops.zeros((share.size, missing), whole.dtype)], 1)
+    return rows.reshape(share.size, copies, -1).transpose(1, 0, 2).reshape(count, -1)
 
 
 def together(
-    shares: Sequence[Share | None], tensors: Sequence[Tensor], order: Iterable[int] | None = None
-) -> list[list[int]]:
-    """Places of tensors with a share that one collective takes, in `order`: of one dtype, up to 25 MB of the
-    whole tensors.
+    shares: Sequence[Share | None], tensors: Sequence[Tensor], order: Iterable[int] | None = None,
+    most_bytes: int = mode.PART_BYTES,
+) -> list[list[int]]:  # fmt: skip
+    """Places of tensors with a share that one collective takes, in `order`: of one dtype, up to `most_bytes`
+    of the whole tensors.
     """
     groups: list[list[int]] = []
     dtype, size = None, 0.0
@@ -113,7 +160,7 @@ def together(
         if share is None:
             continue
         count = share.count * x.dtype.itemsize
-        if not groups or x.dtype is not dtype or size + count > mode.PART_BYTES:
+        if not groups or x.dtype is not dtype or size + count > most_bytes:
             groups.append([])
             dtype, size = x.dtype, 0.0
         groups[-1].append(i)

@@ -13,6 +13,8 @@ from mycelia.engine.tensors.tensor import Parameter
 class OwnsStates:
     """What is assigned to an attribute of such a Cell is a state of it, unless it stands in `parameters`."""
 
+    updates_parameters = True
+
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         updated = {id(p) for p in self.__dict__.get("parameters", ())}

@@ -203,7 +203,7 @@ class TrainOneStepCell(Cell):
     def _reduced(self, grads, whole: bool = False):
         """Gradients of all processes; parts of them where more is not needed."""
         if self._scatters and not whole:
-            return self.grad_reducer.scattered(grads, self.optimizer.shares)
+            return self.grad_reducer.scattered(grads, self.optimizer.shares, self.optimizer.keeps_parts)
         return self.grad_reducer(grads)
 
     def _loss_and_gradients(self, inputs, prepare=None, whole: bool = False):
@@ -219,8 +219,10 @@ class TrainOneStepCell(Cell):
         prepared = {}
 
         def ready(i, gradient):
-            prepared[i] = gradient if prepare is None else prepare(gradient)
-            sums.ready(i, prepared[i])
+            gradient = gradient if prepare is None else prepare(gradient)
+            is_taken = sums.ready(i, gradient)
+            prepared[i] = None if is_taken else gradient
+            return is_taken
 
         with watching(self.weights, ready):
             (_, loss), grads = self._forward_backward(*inputs)
@@ -238,7 +240,9 @@ class TrainOneStepCell(Cell):
             return None
         if not all(w.dtype.is_floating for w in self.weights):
             return None
-        return reducer.sums(self.weights, self.optimizer.shares if self._scatters and not whole else None)
+        if whole or not self._scatters:
+            return reducer.sums(self.weights)
+        return reducer.sums(self.weights, self.optimizer.shares, self.optimizer.keeps_parts)
 
     def construct(self, *inputs):
         loss, grads = self._loss_and_gradients(inputs, None, self.return_grad)

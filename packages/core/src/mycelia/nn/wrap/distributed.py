@@ -58,25 +58,26 @@ class DistributedGradReducer(Cell):
             given = self.sums(given).finish(given)
         return tuple(given) if many else given[0]
 
-    def scattered(self, grads, shares: sharing.Shares) -> tuple:
+    def scattered(self, grads, shares: sharing.Shares, keeps_parts: bool = False) -> tuple:
         """As when it is called, but of gradients with a share each process gets its own part only."""
         if not self.reduces:
             return tuple(self(grads))
-        return tuple(self.sums(grads, shares).finish(grads))
+        return tuple(self.sums(grads, shares, keeps_parts).finish(grads))
 
-    def sums(self, like, shares: sharing.Shares | None = None) -> Sums:
+    def sums(self, like, shares: sharing.Shares | None = None, keeps_parts: bool = False) -> Sums:
         """The sums of gradients like these, which may be given one by one. Of those with a share each process
-        gets its own part only.
+        gets its own part only, and with `keeps_parts` the whole is not kept longer than until it is sent.
         """
         order = as_they_are_made(like)
         divided = [] if shares is None else [None if own else s for s, own in zip(shares, self.own)]
-        parts = [Part(places, True) for places in sharing.together(divided, like, order)]
+        most = sharing.LEAN_BYTES if keeps_parts else mode.PART_BYTES
+        parts = [Part(places, True) for places in sharing.together(divided, like, order, most)]
         whole = [i for i in order if not divided or divided[i] is None]
         parts += [Part(places) for places in self._parts(like, whole)]
         turn = {place: k for k, place in enumerate(order)}
         parts.sort(key=lambda part: max(turn[i] for i in part.places))
         divisor = float(self.degree) if self.mean else 1.0
-        return Sums(parts, self.group, divisor, divided or None)
+        return Sums(parts, self.group, divisor, divided or None, keeps_parts)
 
     def _divided(self, gradient):
         return gradient / float(self.degree)

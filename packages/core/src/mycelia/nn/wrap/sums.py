@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mycelia import ops
 from mycelia.engine import _C
+from mycelia.engine.base.dtypes import DType
 from mycelia.engine.capture.trace import active
 from mycelia.engine.communication import world
 from mycelia.engine.ir.graph import Value
@@ -34,34 +35,54 @@ class Part(NamedTuple):
         return "gradients " + ", ".join("-".join(map(str, run)) for run in runs)
 
 
+class _Started(NamedTuple):
+    """Sums on their way: their number, and what they are of."""
+
+    number: Tensor
+    dtype: DType
+    shapes: Sequence[tuple[int, ...]]
+
+
 class Sums:
     """Of the gradients of one step. `parts` are started in their order, each when all of its gradients are
-    given; `divisor`: of the sums; `shares`: of those that each process gets its part of.
+    given; `divisor`: of the sums; `shares`: of those that each process gets its part of; `keeps_parts`:
+    gradients of these are not kept longer than until they are sent.
     """
 
     def __init__(
-        self, parts: Sequence[Part], group: str, divisor: float, shares: sharing.Shares | None = None
-    ) -> None:
+        self, parts: Sequence[Part], group: str, divisor: float, shares: sharing.Shares | None = None,
+        keeps_parts: bool = False,
+    ) -> None:  # fmt: skip
         self.parts, self.group, self.divisor, self.shares = parts, group, divisor, shares
+        self.keeps_parts = keeps_parts
         self._given: dict[int, Tensor] = {}
         self._told: set[int] = set()
         self._left = [len(part.places) for part in parts]
         self._part_of = {i: k for k, part in enumerate(parts) for i in part.places}
-        self._numbers: list[Tensor] = []  # of the parts that were started
+        self._started: list[_Started] = []
+        self._found: dict[int, Tensor] = {}
+        self._ended = 0  # how many parts have their sums in `_found`
 
-    def ready(self, place: int, gradient: Tensor) -> None:
-        """A gradient is there: parts that are whole, and whose turn it is, are started."""
+    def ready(self, place: int, gradient: Tensor) -> bool:
+        """A gradient is there: parts that are whole, and whose turn it is, are started. True if the gradient
+        need not be kept.
+        """
         part = self._part_of.get(place)
         if part is None or place in self._told:
-            return
+            return False
         self._told.add(place)
         self._given[place] = gradient
         self._left[part] -= 1
-        while len(self._numbers) < len(self.parts) and not self._left[len(self._numbers)]:
-            self._numbers.append(self._start(self.parts[len(self._numbers)]))
+        while len(self._started) < len(self.parts) and not self._left[len(self._started)]:
+            self._start(self.parts[len(self._started)])
+            if self.keeps_parts:
+                self._finish(len(self._started) - 1)  # what was sent before; the last one is on its way
+        return self.keeps_parts and self.parts[part].scatters
 
-    def finish(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """The sums in place of all gradients, of which some may have been given before."""
+    def finish(self, gradients: Sequence[Tensor | None]) -> list[Tensor]:
+        """The sums in place of all gradients, of which some may have been given before: None for those need
+        not be kept.
+        """
         trace = active()
         if not self._told and (
             _C.tape_level()
@@ -71,26 +92,28 @@ class Sums:
             return self._at_once(gradients)
         for i in self._part_of:
             self.ready(i, gradients[i])
-        found = [g if i in self._part_of else self._divided(g) for i, g in enumerate(gradients)]
-        for part, number in zip(self.parts, self._numbers):
-            given = [gradients[i] for i in part.places]
-            if part.scatters:
-                lengths = [self.shares[i].length for i in part.places]
-                (own,) = sums(number, given, self.group, [(sum(lengths),)])
-                totals = sharing.cut(own, lengths)
-            else:
-                totals = sums(number, given, self.group)
-            for i, total in zip(part.places, totals):
-                found[i] = total
-        return found
+        self._finish(len(self.parts))
+        return [self._found[i] if i in self._part_of else self._divided(g) for i, g in enumerate(gradients)]
 
-    def _start(self, part: Part) -> Tensor:
+    def _start(self, part: Part) -> None:
         given = [self._given.pop(i) for i in part.places]
+        shapes = [tuple(g.shape) for g in given]
         if part.scatters:
-            given = [sharing.joined([self.shares[i] for i in part.places], given)]
-        return start_sums(
+            shares = [self.shares[i] for i in part.places]
+            given, shapes = [sharing.joined(shares, given)], [(sum(sharing.pieces(shares)),)]
+        number = start_sums(
             given, divisor=self.divisor, name=part.name, scatters=part.scatters, group=self.group
         )
+        self._started.append(_Started(number, given[0].dtype, shapes))
+
+    def _finish(self, count: int) -> None:
+        """Takes the sums of the first parts, up to `count`."""
+        for part, started in zip(self.parts[self._ended : count], self._started[self._ended : count]):
+            totals = sums(*started, self.group)
+            if part.scatters:
+                totals = sharing.own_parts([self.shares[i] for i in part.places], totals[0])
+            self._found.update(zip(part.places, totals))
+        self._ended = max(self._ended, count)
 
     def _at_once(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         """By collectives that have gradients themselves, and take numbers of every kind."""
@@ -101,7 +124,7 @@ class Sums:
                 joined = sharing.joined([self.shares[i] for i in part.places], given)
                 size = world.size("reduce_scatter", self.group)
                 own = reduce_scatter_sum(joined, size=size, group=self.group)
-                totals = sharing.cut(own, [self.shares[i].length for i in part.places])
+                totals = sharing.own_parts([self.shares[i] for i in part.places], own)
             else:
                 flat = ops.cat([g.reshape(-1) for g in given]) if len(given) > 1 else given[0]
                 total = all_reduce(flat, "sum", self.group)

@@ -67,13 +67,7 @@ class TrainFaultTolerance(Callback):
     def on_train_begin(self, run_context):
         params = run_context.original_args()
         rank, size = world.place() or (0, 1)
-        if mode.dividing(_OWNER) > 1:
-            raise errors.error(
-                errors.NotSupportedError, _OWNER, "states of semi_auto_parallel are not saved and restored "
-                "together",
-                hint="ModelCheckpoint writes checkpoints of divided networks",
-            )  # fmt: skip
-        together = world.group(_OWNER, world.WORLDS[0]) if mode.degree(_OWNER) > 1 else None
+        together = world.group(_OWNER, world.WORLDS[0]) if mode.trains_together(_OWNER) else None
         self._states = States(self._folder, rank, size, together)
         self._saved = params.cur_step_num
         facts = self._states.restore(params.train_network)

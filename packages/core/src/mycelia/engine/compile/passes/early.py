@@ -2,7 +2,8 @@
 
 Captured code starts them behind the whole backward pass. Each moves up behind the last of its inputs, with
 what only prepares these: casts, divisions by a loss scale, new shapes. Their order stays, which all processes
-share; other effects are passed, since messages of started sums are a lane of their own.
+share; other effects are passed, since messages of started sums are a lane of their own. Sums that are taken
+before the next ones are started, so that few are on their way, move up with these.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter, defaultdict
 from mycelia.engine.compile.draft import VIEW, Draft, reorder
 from mycelia.engine.ir.graph import Graph, Node, Value
 
-_START = "start_sums"
+_START, _FINISH = "start_sums", "finish_sums"
 _FUSED = ("fused_map",)
 _KERNEL = 0  # kind of a Plan
 
@@ -22,17 +23,19 @@ def run(graph: Graph, draft: Draft) -> int:
     starts = [node for node in graph.nodes if node.op.name == _START]
     if not starts:
         return 0
+    lane = [node for node in graph.nodes if node.op.name in (_START, _FINISH)]
+    del lane[lane.index(starts[-1]) + 1 :]  # the last sums are taken when all has been started
     moving = _preparing(graph, draft, starts)
-    moving.update(starts)
+    moving.update(lane)
     waits: Counter[Node] = Counter()
     followers: dict[Node, list[Node]] = defaultdict(list)
-    inside, starts_before = set(graph.nodes), []
+    inside, lane_before = set(graph.nodes), []
     for node in graph.nodes:
         if node in moving:
             before = {v.producer for v in node.inputs if v is not None and v.producer in inside}
-            if node.op.name == _START:
-                before.update(starts_before)
-                starts_before = [node]
+            if node.op.name in (_START, _FINISH):
+                before.update(lane_before)
+                lane_before = [node]
             for other in before:
                 followers[other].append(node)
             waits[node] = len(before)

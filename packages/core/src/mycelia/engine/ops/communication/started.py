@@ -74,9 +74,9 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return array.view(np.uint16) if array.dtype == dtypes.BFLOAT16_BITS else array
 
 
-def sums(number, tensors: Sequence, group: str, shapes: Sequence | None = None) -> tuple:
-    """The sums of `tensors` that `start_sums` has given this number; `shapes`: theirs, where they differ."""
+def sums(number, dtype, shapes: Sequence, group: str) -> tuple:
+    """The sums that `start_sums` has given this number, of this dtype and these shapes."""
     code: list[int] = []
-    for shape in [x.shape for x in tensors] if shapes is None else shapes:
+    for shape in shapes:
         code += [len(shape), *shape]
-    return finish_sums(number, dtype=tensors[0].dtype, shapes=code, group=group)
+    return finish_sums(number, dtype=dtype, shapes=code, group=group)

@@ -45,7 +45,7 @@ class Optimizer(OwnsStates, Cell):
 
     def __init__(self, params, defaults: dict):
         super().__init__(auto_prefix=False)
-        if mode.least_shared_bytes(type(self).__name__) is not None:
+        if mode.dividing_states(type(self).__name__) is not None:
             raise errors.error(
                 errors.NotSupportedError, type(self).__name__,
                 "enable_parallel_optimizer divides states of the optimizers of nn only",
