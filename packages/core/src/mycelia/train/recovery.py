@@ -164,7 +164,7 @@ class States:
             }  # fmt: skip
             if others:  # all processes have a part of what is needed
                 paths = [self._path(state, rank) for rank in range(state.size)]
-                files = [load_checkpoint(str(path), specify_prefix=list(others), crc_check=True)
+                files = [load_checkpoint(str(path), crc_check=True, choice_func=others.__contains__)
                          for path in paths]  # fmt: skip
                 for name, share in others.items():
                     values[name] = _joined(share, [file[name] for file in files[: share.size]])
