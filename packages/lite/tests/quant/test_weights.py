@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -281,10 +282,10 @@ def test_groups_are_nearer_and_compact_files_smaller(tmp_path):
 
 def layered():
     """Three products; the weights of the second are easy: two numbers, those of the third have outliers."""
-    net = Net()
+    net, rng = Net(), np.random.default_rng(5)
     x = net("MatMulFusion", net.input(1, 64), net.weights(64, 64), transpose_b=True)
-    x = net("MatMulFusion", x, net.constant(np.where(RNG.random((64, 64)) < 0.5, 1, -1)), transpose_b=True)
-    third = RNG.normal(size=(128, 64))
+    x = net("MatMulFusion", x, net.constant(np.where(rng.random((64, 64)) < 0.5, 1, -1)), transpose_b=True)
+    third = rng.normal(size=(128, 64))
     third[:, 0] *= 50
     return net.model(net("MatMulFusion", x, net.constant(third), transpose_b=True))
 
@@ -363,6 +364,26 @@ def test_a_configuration_chooses_widths(lenet, tmp_path):
     assert cosine > 0.98
 
 
+def test_a_report_tells_each_layer(lenet, tmp_path):
+    how = WeightQuantization(bits=4, min_channels=6, report=str(tmp_path / "report"))
+    made = convert(mslite.FmkType.MINDIR, lenet[0], str(tmp_path / "n"), quantization=how)
+    with open(tmp_path / "report" / "quant_param.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 16 + 120 + 84 + 10  # the first convolution has 6 channels
+    tensors = {t.name: t for t in read(made.path).allTensors}
+    for layer in made.layers:
+        own = [line for line in lines if line["NodeName"] == layer.node]
+        assert len(own) == layer.scales
+        for line, param in zip(own, tensors[layer.tensor].quantParams, strict=bool(layer.bits)):
+            assert np.float32(line["Scale"]) == np.float32(param.scale) and line["Bits"] == "4"
+            assert np.float32(line["CorrectionMean"]) == np.float32(param.meanCorr)
+            assert int(line["ZeroPoint"]) == param.zeroPoint and line["NodeType"] == layer.kind
+    page = (tmp_path / "report" / "quantization.html").read_text()
+    assert "4 of 5 weights" in page and "of at most 6 channels" in page and "http" not in page
+    for layer in made.layers:
+        assert layer.node in page
+
+
 def test_a_file_of_ours_is_quantized_again(lenet, tmp_path):
     """`.ms` to `.ms`, and other constants as float16."""
     whole = convert(mslite.FmkType.MINDIR, lenet[0], str(tmp_path / "whole")).path
@@ -428,7 +449,7 @@ def test_settings_are_checked(fields, error, message):
         ("quant_type=WEIGHT_QUANT\nmin_quant_weight_size=65535", -600, "no weights to quantize: 'Default/"),
         ("quant_type=FULL_QUANT", -7, "only WEIGHT_QUANT is there"),
         ("quant_type=DYNAMIC_QUANT", -7, "only WEIGHT_QUANT is there"),
-        ("quant_type=WEIGHT_QUANT\ndebug_info_save_path=/tmp", -7, "reports are not written"),
+        ("quant_type=WEIGHT_QUANT\nworkspace=/tmp", -7, "weights are quantized in memory"),
     ],
 )
 def test_configurations_are_checked(lenet, tmp_path, text, code, message):

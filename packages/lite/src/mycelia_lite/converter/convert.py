@@ -27,7 +27,7 @@ from mycelia_lite.converter.rules import RULES
 from mycelia_lite.converter.source import Source
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import FmkType, ModelType
-from mycelia_lite.quant import Layer, quantize_weights
+from mycelia_lite.quant import Layer, quantize_weights, report
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,8 @@ def _run(job: Job) -> Report:
                 error.args = (f"{error.args[0]}; without {guilty} it does not depart",)
             raise
     storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
+    if job.options.quantization is not None and job.options.quantization.report:
+        report.write(job.options.quantization.report, layers)
     return Report(job.path, done.fired, done.transposes, done.parts, departures, layers)
 
 

@@ -19,7 +19,8 @@ class WeightQuantization:
     of so many elements, and those of more than two dimensions for so many channels, stay as they are. skip:
     names of nodes whose weights do. bias_correction: no error in the mean of a channel. group: weights of a
     channel of a matrix with a scale of their own, a multiple of 32; 0: all. compact: bits up to 8 with scales
-    of float16, for this runtime alone; groups are stored so anyway.
+    of float16, for this runtime alone; groups are stored so anyway. report: a folder for what became of each
+    layer, which the converter writes there; "" for none.
 
     Errors: TypeError, ValueError that name the field.
     """
@@ -34,6 +35,7 @@ class WeightQuantization:
     bias_correction: bool = True
     group: int = 0
     compact: bool = False
+    report: str = ""
 
     def __post_init__(self) -> None:
         limits = (
@@ -60,6 +62,8 @@ class WeightQuantization:
         for name in ("per_channel", "bias_correction", "compact"):
             if type(getattr(self, name)) is not bool:
                 raise TypeError(f"{name} must be a bool, but got {type(getattr(self, name)).__name__}")
+        if not isinstance(self.report, str):
+            raise TypeError(f"report must be a str, but got {type(self.report).__name__}")
         if isinstance(self.skip, str) or not all(isinstance(name, str) for name in self.skip):
             raise TypeError(f"skip must be names of nodes, but got {self.skip!r}")
 
@@ -88,6 +92,7 @@ def from_sections(sections: Mapping[str, Mapping[str, str]]) -> WeightQuantizati
         if key in weights:
             fields[key] = _switch(weights[key], f"[weight_quant_param] {key}")
     fields["skip"] = tuple(filter(None, map(str.strip, common.get("skip_quant_node", "").split(","))))
+    fields["report"] = common.get("debug_info_save_path", "")
     encode = _switch(common.get("enable_encode", "true"), "[common_quant_param] enable_encode")
     if not encode and fields.get("bits", 8) not in (8, 16):
         raise ValueError(
@@ -114,7 +119,6 @@ def check_sections(sections: Mapping[str, Mapping[str, str]]) -> None:
 
 
 _ABSENT = {
-    "debug_info_save_path": "reports are not written",
     "workspace": "weights are quantized in memory",
     "dequant_strategy": "weights are decoded as they are multiplied, whatever the model",
     "quant_strategy": "there is one strategy",

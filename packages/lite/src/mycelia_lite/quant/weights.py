@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,19 +19,23 @@ from mycelia_lite.quant.stored import quant_params, shortened, store, store_comp
 class Layer:
     """What became of weights that a node reads.
 
-    node, tensor: names. bits: 0 if they were left as they are, and then why. scales: how many. bytes: of the
-    integers. error: root of the mean square of what they depart by, relative to their own. cosine:
-    between what they were and are.
+    node, kind, tensor: names, and the operator's. shape: of the weights. bits: 0 if they were left as they
+    are, and then why. scales: how many. bytes: of the integers. error: root of the mean square of what they
+    depart by, relative to their own. cosine: between what they were and are. meaning: (scales, zeros,
+    shifts), with which integers stand for (q - zero) * scale + shift.
     """
 
     node: str
+    kind: str
     tensor: str
+    shape: tuple[int, ...]
     bits: int = 0
     why: str = ""
     scales: int = 0
     bytes: int = 0
     error: float = 0.0
     cosine: float = 1.0
+    meaning: tuple[np.ndarray, ...] = field(default=((), (), ()), repr=False, compare=False)
 
 
 def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
@@ -52,15 +56,17 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
             tensor.data
         ):
             continue
-        node = next(node.name for node, place in uses if place in PLACES.get(node.primitive.kind, ()))
-        if why := _left(tensor, uses, how, index in edge):
-            layers[index] = Layer(node, tensor.name, why=why)
-            continue
+        node = next(node for node, place in uses if place in PLACES.get(node.primitive.kind, ()))
         shape = [int(n) for n in tensor.dims]
+        if why := _left(tensor, uses, how, index in edge):
+            layers[index] = Layer(node.name, node.primitive.kind, tensor.name, tuple(shape), why=why)
+            continue
         array = np.frombuffer(tensor.data, np.float32).reshape(shape)
         if not np.isfinite(array).all():
             kind = "NaN" if np.isnan(array).any() else "infinite"
-            raise ValueError(f"the weights '{tensor.name}' of node '{node}' have elements that are {kind}")
+            raise ValueError(
+                f"the weights '{tensor.name}' of node '{node.name}' have elements that are {kind}"
+            )
         axis = common_axis(uses, len(shape)) if how.per_channel else None
         rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0).reshape(shape[axis], -1)
         fits = len(shape) == 2 and axis is not None and how.group and rows.shape[1] % how.group == 0
@@ -75,7 +81,7 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
     for one, bits in zip(found, _widths([one.rows for one in found], how), strict=True):
         rounded = round_rows(one.rows, bits, how.bias_correction)
         rounded = shortened(rounded) if one.is_compact else rounded
-        layers[one.index] = _measured(one.node, model.allTensors[one.index], one.rows, rounded, bits)
+        layers[one.index] = _measured(one, model.allTensors[one.index], rounded, bits)
         if (node := _store(model, one, rounded, bits)) is not None:
             makers.append((node, one.uses))
     homes.prepend(makers)
@@ -94,7 +100,7 @@ def _widths(rows: list[np.ndarray], how: WeightQuantization) -> list[int]:
 class _Found:
     """Weights that are to be quantized, by rows along `axis`, or by groups of these."""
 
-    node: str
+    node: Table
     index: int
     uses: Uses
     rows: np.ndarray
@@ -124,13 +130,16 @@ def _left(tensor: Table, uses: Uses, how: WeightQuantization, is_border: bool) -
     return ""
 
 
-def _measured(node: str, tensor: Table, rows: np.ndarray, rounded: Rounded, bits: int) -> Layer:
-    was, now = rows.astype(np.float64).ravel(), rounded.numbers().astype(np.float64).ravel()
+def _measured(found: _Found, tensor: Table, rounded: Rounded, bits: int) -> Layer:
+    was, now = found.rows.astype(np.float64).ravel(), rounded.numbers().astype(np.float64).ravel()
     size, other = np.linalg.norm(was), np.linalg.norm(now)
     error = float(np.linalg.norm(now - was) / size) if size else 0.0
     cosine = float(was @ now / (size * other)) if size and other else float(size == other)
-    scales = len(rounded.scale)
-    return Layer(node, tensor.name, bits, "", scales, -(-was.size * bits // 8), error, cosine)
+    return Layer(
+        found.node.name, found.node.primitive.kind, tensor.name, tuple(int(n) for n in tensor.dims), bits, "",
+        len(rounded.scale), -(-was.size * bits // 8), error, cosine,
+        (rounded.scale, rounded.zero, rounded.shift),
+    )  # fmt: skip
 
 
 def _store(model: Table, found: _Found, rounded: Rounded, bits: int) -> Table | None:
