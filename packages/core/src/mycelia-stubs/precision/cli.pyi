@@ -26,7 +26,7 @@ def bisect_passes(command, metric, good, passes='') -> None:
 def check_operators(command, random=False, out=None, limit=10) -> None:
     """Run a script and check each operator of it alone against a reference in float64."""
 
-def compare_dumps(left, right, graph=None, out=None, strict=False, by='name', names=None, threshold=0.98, html=None) -> None:
+def compare_dumps(left, right, graph=None, out=None, strict=False, by='name', names=None, threshold=0.98, html=None, as_msprobe=False) -> None:
     """Compare two dump folders: a CSV of all tensors, and the first operator that departs."""
 
 def compare_files(files, named=False, print_count=20, atol=0.001, rtol=0.001, save=False) -> None:

@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.debug.precision.comparison import (
-    Comparison as Comparison, Divergence as Divergence, Row as Row, alike as alike,
+    Comparison as Comparison, Divergence as Divergence, Row as Row, alike as alike, four as four,
     read_table as read_table, save as save,
 )
 from mycelia.debug.precision.matching import Pair as Pair, pairs as pairs
@@ -13,8 +13,8 @@ from mycelia.debug.statistics import Statistics as Statistics
 
 __all__ = [
     "ALIKE", "BY_NAME", "Comparison", "Divergence", "Dump", "FAIL", "HEAD", "Pair", "Row", "SourceLine",
-    "Statistics", "Sums", "alike", "alike_kinds", "extremes", "flat", "pairs", "read_graphs", "read_table",
-    "save", "short_name", "sums",
+    "Statistics", "Sums", "alike", "alike_kinds", "extremes", "flat", "four", "pairs", "read_graphs",
+    "read_table", "save", "short_name", "sums",
 ]
 
 ALIKE: float
