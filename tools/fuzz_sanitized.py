@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -55,7 +56,9 @@ def _environment(home: Path) -> dict[str, str]:
     sanitizer = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    common = f"halt_on_error=1:abort_on_error=0:hard_rss_limit_mb={ROOM >> 20}"
+    # What asks for more than there may be gets none, rather than minutes of marking it as taken.
+    room = f"hard_rss_limit_mb={ROOM >> 20}:max_allocation_size_mb={ROOM >> 20}"
+    common = f"halt_on_error=1:abort_on_error=0:{room}"
     return {
         **os.environ,
         "PYTHONPATH": str(home),
@@ -102,13 +105,19 @@ def _work(shares: Shares, job: int, home: Path, files: list[str], sets: list[str
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
             hung = not _watched(process, progress)
             errors.seek(0)
-            text = "took longer than a minute" if hung else errors.read()[-4000:]
+            text = "took longer than a minute" if hung else _report(errors.read())
         number, told, ran = map(int, progress.read_text().split())
         shares.add(told, ran)
         if process.returncode:
             shares.fault(number, isa, text)
             if number + 1 < first + count:
                 shares.left.put((number + 1, first + count - number - 1))
+
+
+def _report(text: str) -> str:
+    """What a sanitizer or Python says, from where it says what is wrong."""
+    found = re.search(r"[^\n]*(?:ERROR: AddressSanitizer|runtime error:)", text)
+    return text[found.start() :][:3000] if found else text[-2000:]
 
 
 def _watched(process: subprocess.Popen, progress: Path) -> bool:

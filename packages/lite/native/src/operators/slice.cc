@@ -123,7 +123,7 @@ OPERATOR(StridedSlice) {  // x, begin, end, strides; or x, begin, end, axes, str
   if (named) axes = p.integers(p.input(3), "the axes");
   const int64_t ellipsis = a.get<int64_t>(kStridedSlice_ellipsis_mask), inserted = a.get<int64_t>(kStridedSlice_new_axis_mask);
   if (named && (ellipsis || inserted)) p.fail(kNotSupported, "an ellipsis or a new axis among named axes");
-  if (ellipsis & (ellipsis - 1)) p.fail(kOperatorAttribute, "several ellipses");
+  if (const uint64_t bits = static_cast<uint64_t>(ellipsis); bits & (bits - 1)) p.fail(kOperatorAttribute, "several ellipses");
   // What the entries stand for: an axis each, but one of size 1 that is new, or all axes that no other entry stands for.
   constexpr int64_t kNew = -1 - MYC_MAX_RANK, kRest = kNew - 1;
   if (!named) {

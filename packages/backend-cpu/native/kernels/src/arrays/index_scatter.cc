@@ -11,11 +11,26 @@ namespace mycelia::MYC_ISA {
 // The order of the attribute `reduction`.
 enum { kUpdate, kAdd, kSub, kMul, kDiv, kMax, kMin };
 
+// Integers wrap around, which only unsigned ones may do in C++.
+template <class T>
+struct Wrapping {
+  using type = T;
+};
+template <>
+struct Wrapping<int32_t> {
+  using type = uint32_t;
+};
+template <>
+struct Wrapping<int64_t> {
+  using type = uint64_t;
+};
+
 template <class T, int R>
 MYC_INLINE T combine(T old, T value) {
-  if (R == kAdd) return old + value;
-  if (R == kSub) return old - value;
-  if (R == kMul) return old * value;
+  using W = typename Wrapping<T>::type;
+  if (R == kAdd) return static_cast<T>(static_cast<W>(old) + static_cast<W>(value));
+  if (R == kSub) return static_cast<T>(static_cast<W>(old) - static_cast<W>(value));
+  if (R == kMul) return static_cast<T>(static_cast<W>(old) * static_cast<W>(value));
   if (R == kDiv) return old / value;
   if (R == kMax) return old > value || old != old ? old : value;  // NaN stays, as in np.maximum
   if (R == kMin) return old < value || old != old ? old : value;
