@@ -12,6 +12,14 @@ from ..converter import test_tflite_integer_products as products
 from ..runtime import operator_cases
 from .c_projects import compiled, run
 
+REFUSED = (  # how the names of cases begin that have no C code yet, or whose results depend on data
+    "All", "ArgMaxFusion", "ArgMinFusion", "ConstantOfShape", "CropAndResize", "DetectionPostProcess",
+    "FillV2", "GatherD", "GatherNd", "InvertPermutation", "NonMaxSuppression", "NonZero", "OneHot",
+    "ROIPooling", "RaggedRange", "RandomNormal", "RandomStandardNormal", "Range by inputs",
+    "Range of integers by inputs", "Resize CUBIC", "Resize LINEAR", "Resize by", "ReverseSequence",
+    "Scatter", "SparseReshape", "SparseSegmentSum", "SparseToDense", "TensorScatterAdd", "TopKFusion", "Tril",
+    "Triu", "UniformReal", "Unique", "UnsortedSegmentSum", "Where of one",
+)  # fmt: skip
 KINDS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
@@ -34,7 +42,8 @@ def test_each_operator_of_the_files_answers_as_in_the_runtime_or_is_refused(tmp_
         except NotImplementedError as why:
             assert "Micro" in str(why), name
             refused.append(name)
-    assert len(fine) > len(refused)
+    assert [name for name in refused if not name.startswith(REFUSED)] == []
+    assert [begin for begin in REFUSED if not any(name.startswith(begin) for name in refused)] == []
     answers_in_c(fine, tmp_path / "all")
 
 
