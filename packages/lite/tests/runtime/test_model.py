@@ -189,8 +189,6 @@ def test_operators_without_a_kernel_are_all_named(tmp_path):
     )
     with pytest.raises(RuntimeError, match=r"SkipGram \(node 'skipgram'\).*Mfcc.*\(code -300\)"):
         mslite.Model().build_from_file(tmp_path / "n.ms")
-    with pytest.raises(RuntimeError, match=r"'w1' is quantized.*\(code -7\)"):
-        mslite.Model().build_from_file(Path(__file__).parents[1] / "fixtures" / "convnet_w4.ms")
 
 
 def test_a_tensor_gets_its_shape_and_type_later(model_file):

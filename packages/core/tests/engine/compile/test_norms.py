@@ -77,7 +77,7 @@ def train(net, x, tmp_path=None):
         settings = dict(save_graphs=2, save_graphs_path=str(tmp_path), check=True, passes="-fuse")
         with ms.config.context(**settings):
             results = ms.jit(step)(x)
-        last = max(tmp_path.glob("hwopt_*_after_lower_graph_*"), key=lambda p: p.stem[-4:])
+        last = max(tmp_path.glob("hwopt_*_after_lower_graph_*"), key=lambda p: int(p.stem.rpartition("_")[2]))
         found = re.findall(r"= (\w+)\(", last.read_text())
     else:
         results = step(x)

@@ -170,11 +170,16 @@ def test_stages_are_saved_and_read_back(tmp_path):
     with ms.config.context(save_graphs=2, save_graphs_path=str(tmp_path), check=True):
         ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
     files = [*tmp_path.glob("*.ir"), *tmp_path.glob("verbose_ir_files/*.ir")]
-    files.sort(key=lambda path: path.stem[-4:])
+    files.sort(key=serial)
     assert files[0].name.startswith("01_type_inference_") and any("cse" in f.name for f in files)
     assert any(f.name.startswith("21_validate_") for f in files)
     for file in files:
         parse(file.read_text(), find)
+
+
+def serial(path):
+    """The number of a saved graph, of four digits or, late in a process, more."""
+    return int(path.stem.rpartition("_")[2])
 
 
 def saved_texts(tmp_path, **settings):
@@ -182,7 +187,7 @@ def saved_texts(tmp_path, **settings):
     folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
     with ms.config.context(save_graphs=2, save_graphs_path=str(folder), **settings):
         ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
-    return {f.stem[:-5]: f.read_text() for f in sorted(folder.glob("*.ir"), key=lambda f: f.stem[-4:])}
+    return {f.stem.rpartition("_")[0]: f.read_text() for f in sorted(folder.glob("*.ir"), key=serial)}
 
 
 def test_graphs_of_chosen_passes_and_every_third_graph_are_saved_texts(tmp_path):
@@ -196,7 +201,8 @@ def test_graphs_of_chosen_passes_and_every_third_graph_are_saved_texts(tmp_path)
         ):
             for _ in range(3):
                 ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
-        counts.append(len(list((folder / str(interval)).rglob("*_[0-9][0-9][0-9][0-9].ir"))))
+        numbered = [f for f in (folder / str(interval)).rglob("*.ir") if f.parent.name != "actor_set"]
+        counts.append(len(numbered))
     assert abs(counts[0] - 3 * counts[1]) <= 3 and counts[0] >= 3 * len(every)
 
 

@@ -10,7 +10,9 @@ from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.observing.operator_names import named_operators
 
-_RUNS = ("kernel", "view", "reference body", "composition")  # kinds of Plan
+_RUNS = (  # kinds of Plan
+    "kernel", "view", "reference body", "composition", "call of a device", "copy to a device",
+)  # fmt: skip
 
 
 def to_text(
