@@ -108,7 +108,9 @@ def test_products_keep_what_is_not_finite_where_it_belongs(name, where):
 def lowered_ops(folder, function, *inputs):
     with ms.config.context(save_graphs=2, save_graphs_path=str(folder)):
         function(*inputs)
-    return max(folder.glob("hwopt_*_after_lower_graph_*"), key=lambda p: int(p.stem.rpartition("_")[2])).read_text()
+    return max(
+        folder.glob("hwopt_*_after_lower_graph_*"), key=lambda p: int(p.stem.rpartition("_")[2])
+    ).read_text()
 
 
 def is_halved(text):

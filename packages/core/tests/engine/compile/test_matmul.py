@@ -20,7 +20,9 @@ def rand(*shape, seed=0):
 
 def last_lowered(folder):
     """The text of the graph that was lowered last."""
-    return max(folder.glob("hwopt_*_after_lower_graph_*"), key=lambda p: int(p.stem.rpartition("_")[2])).read_text()
+    return max(
+        folder.glob("hwopt_*_after_lower_graph_*"), key=lambda p: int(p.stem.rpartition("_")[2])
+    ).read_text()
 
 
 def ops_of_last(folder):
