@@ -66,6 +66,9 @@ Status read_low_bit(const FileNode& node, ModelFile*, bool* found) {
   *found = node.kind == schema::kOp_Custom && node.attributes.text(schema::kCustom_type) == "low_bit";
   return *found ? Status(kNotSupported, left_out("quantized weights").text) : Status();
 }
+bool Planner::low_bit(size_t, int, bool, LowBit*) { return false; }
+int Planner::low_bit_linear(int, const LowBit&, int, int8_t, const Type&) { return -1; }
+int Planner::low_bit_conv(int, const LowBit&, int, const Windows&, int8_t, const Type&) { return -1; }
 int Planner::scaled(int, const Scales&, const Type&) { return fail(kNotSupported, left_out("quantized weights").text); }
 #endif
 

@@ -36,16 +36,16 @@ std::vector<uint8_t> written(const Attributes& a) {
 }
 
 bool is(const Step& step, std::string_view op) { return op == step.op; }
-bool is_low_bit(const Step& step) { return is(step, "low_bit_conv_last") || is(step, "low_bit_linear"); }
+bool is_low_bit(const Step& step) { return std::string_view(step.op).substr(0, 8) == "low_bit_"; }
 bool is_host(const Step& step) { return is(step, "conv_last") || is(step, "linear") || is_low_bit(step); }
 
 // The position of a host's residual among its inputs, and of its activation in its attributes.
 int residual_of(const Step& host) { return is_low_bit(host) ? 5 : kResidual; }
-size_t place_of_activation(const Step& host) {
-  if (is(host, "linear")) return offsetof(myc_linear_attrs, activation);
-  if (is(host, "low_bit_linear")) return offsetof(myc_low_bit_linear_attrs, activation);
-  return is(host, "conv_last") ? offsetof(myc_conv_last_attrs, activation) : offsetof(myc_low_bit_conv_last_attrs, activation);
-}
+size_t place_of_activation(const Step& host) { return host.attributes.size() - sizeof(int64_t); }  // the last of each
+static_assert(offsetof(myc_conv_last_attrs, activation) + 8 == sizeof(myc_conv_last_attrs));
+static_assert(offsetof(myc_linear_attrs, activation) + 8 == sizeof(myc_linear_attrs));
+static_assert(offsetof(myc_low_bit_linear_attrs, activation) + 8 == sizeof(myc_low_bit_linear_attrs));
+static_assert(offsetof(myc_low_bit_conv_last_attrs, activation) + 8 == sizeof(myc_low_bit_conv_last_attrs));
 
 int64_t activation_of(const Step& host) {
   int64_t activation;

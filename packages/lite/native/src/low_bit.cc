@@ -6,6 +6,8 @@
 
 #include "kernels.h"
 #include "mycelia/cpu.h"
+#include "operators/common.h"
+#include "operators/windows.h"
 #include "plan.h"
 #include "schema.h"
 
@@ -15,7 +17,7 @@ using namespace schema;
 
 namespace {
 
-constexpr int64_t kRun = 32;  // weights of a channel, of whole ones of which groups consist
+constexpr int64_t kRun = 32;  // weights of a channel that lie together in a pack; groups are whole ones
 
 float half(uint16_t bits) {
   const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023u;
@@ -86,6 +88,59 @@ Status read_low_bit(const FileNode& node, ModelFile* file, bool* found) {
   weights.dtype = kDataType_INT8, weights.scales = scales;
   fields.data = nullptr, fields.bytes = 0;  // nobody else may read it
   return {};
+}
+
+bool Planner::low_bit(size_t i, int matrix, bool transposed, LowBit* found) {
+  if (!ok() || is_portable() || !is_compact(matrix) || !kernels().find("low_bit_pack", {MYC_U8})) return false;
+  const FileTensor& from = stored(i);
+  const Type& t = type(matrix);
+  const int axis = transposed || t.rank() != 2 ? 0 : 1;
+  if (!from.scales || (from.scales->scale.size() > 1 && from.scales->axis != axis)) return false;
+  const Scales& scales = *from.scales;
+  // Of 8 bits a convolution's weights are widened: its other forms are faster, and the memory is no more than MindSpore Lite's.
+  const bool whole = !scales.bits && t.rank() == 2 && item_bytes(abi_dtype(from.dtype)) == 1;
+  if ((!scales.bits && !whole) || scales.bits > 8) return false;
+  const int64_t outputs = t.shape[axis], depth = element_count(t.shape) / std::max<int64_t>(outputs, 1);
+  const bool is_signed = from.dtype == kDataType_INT8;
+  const int64_t groups = scales.groups;
+  std::vector<float> scale(static_cast<size_t>(outputs * groups)), zero(scale.size());
+  for (size_t j = 0; j < scale.size(); ++j) {
+    const size_t k = scales.scale.size() > 1 ? j : 0;
+    scale[j] = scales.scale[k], zero[j] = scales.zero[k] - (is_signed ? 0 : 128);
+    if (scales.shift[k] == 0) continue;
+    zero[j] -= scales.shift[k] / scale[j];
+    if (!std::isfinite(zero[j])) return false;
+  }
+  if (groups > 1) scale = groups_first(scale, groups), zero = groups_first(zero, groups), found->group = depth / groups;
+  found->bits = whole ? 8 : scales.bits;
+  const myc_low_bit_pack_attrs attributes{found->bits, outputs, depth, axis == 0, whole && is_signed};
+  const int bytes = stored_bytes(i);
+  const int64_t words = (depth + kRun - 1) / kRun * found->bits * padded(outputs);
+  found->pack = once(axis ? "low bit" : "low bit^T", bytes, [&] { return emit_pack("low_bit_pack", bytes, attributes, Type{MYC_I32, {words}}); });
+  found->scale = made_constant({MYC_F32, {groups, outputs}}, scale.data());
+  if (std::any_of(zero.begin(), zero.end(), [](float z) { return z != 0; })) found->zero = made_constant({MYC_F32, {groups, outputs}}, zero.data());
+  return ok();
+}
+
+int Planner::low_bit_linear(int x, const LowBit& weights, int bias, int8_t activation, const Type& out) {
+  const int64_t fused = fused_activation(activation);
+  const myc_low_bit_linear_attrs attributes{out.shape.back(), weights.bits, weights.group, fused < 0 ? 0 : fused};
+  const int y = emit("low_bit_linear", {x, weights.pack, weights.scale, weights.zero, bias, -1}, attributes, out);
+  return fused < 0 ? activated(*this, y, activation) : y;
+}
+
+int Planner::low_bit_conv(int x, const LowBit& weights, int bias, const Windows& windows, int8_t activation, const Type& out) {
+  const int64_t fused = fused_activation(activation);
+  const myc_low_bit_conv_last_attrs attributes{
+      out.shape.back(),
+      weights.bits,
+      ints({windows.kernel[0], windows.kernel[1]}),
+      ints({windows.stride[0], windows.stride[1]}),
+      ints({windows.pad[0], windows.pad[1], windows.pad[2], windows.pad[3]}),
+      ints({windows.dilation[0], windows.dilation[1]}),
+      fused < 0 ? 0 : fused};
+  const int y = emit("low_bit_conv_last", {x, weights.pack, weights.scale, weights.zero, bias, -1}, attributes, out);
+  return fused < 0 ? activated(*this, y, activation) : y;
 }
 
 }  // namespace mycelia::lite

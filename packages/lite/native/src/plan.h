@@ -131,6 +131,14 @@ struct Plan {
 };
 
 // Makes the plan of a stage. What depends on constants alone is computed here.
+struct Windows;
+
+// Weights of at most 8 bits as kernels read them, integers for each of which there is one scale and zero.
+struct LowBit {
+  int pack = -1, scale = -1, zero = -1;
+  int64_t bits = 0, group = 0;
+};
+
 class Planner {
  public:
   // `packs`: constants that serve all plans; `pool`: the memory of weights among them.
@@ -155,6 +163,11 @@ class Planner {
   bool is_compact(int value) const { return plan_.values[value].stored; }  // it stands for float32, but is stored in fewer bytes
   // What the i-th input, a constant of the file that is compact, is stored as, and its bytes as they lie there.
   const FileTensor& stored(size_t i) const { return file_.tensors[node_->inputs[i]]; }
+  // Whether kernels read the constant `matrix`, input i of the node, as it is stored (low_bit.cc).
+  bool low_bit(size_t i, int matrix, bool transposed, LowBit* found);
+  // The product and the convolution of x with such weights.
+  int low_bit_linear(int x, const LowBit& weights, int bias, int8_t activation, const Type& out);
+  int low_bit_conv(int x, const LowBit& weights, int bias, const Windows& windows, int8_t activation, const Type& out);
   int stored_bytes(size_t i) { return value_of_bytes(node_->inputs[i], {MYC_U8, {static_cast<int64_t>(stored(i).bytes)}}); }
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.

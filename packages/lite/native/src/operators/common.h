@@ -88,13 +88,8 @@ class Weights {
   int matrix();  // the value in its own order, which is computed if they lie in panels
   // Panels of a matrix [out, in] if `transposed`, else [in, out]; of a convolution's weights [O, kh, kw, I] with `transposed`.
   int panels(bool transposed);
-  // Whether kernels read them as they are stored, integers of at most 8 bits for each of which there is one scale and zero; then what
-  // these kernels take.
-  struct LowBit {
-    int pack = -1, scale = -1, zero = -1;
-    int64_t bits = 0, group = 0;
-  };
-  bool low_bit(bool transposed, LowBit* found);
+  // Whether kernels read them as they are stored.
+  bool low_bit(bool transposed, LowBit* found) { return panels_ < 0 && planner_.low_bit(input_, matrix_, transposed, found); }
   // The pack of Strassen's product of a matrix [out, in] if `transposed`, else [in, out], whose sizes are even.
   int halves(bool transposed);
 

@@ -138,19 +138,7 @@ OPERATOR(Conv2DFusion) {
   const int8_t activation = a.get<int8_t>(kConv2DFusion_activation_type);
   const Type out{image.dtype, {image.shape[0], windows.size[0], windows.size[1], outputs}};
   const int64_t fused = fused_activation(activation);
-  if (Weights::LowBit low; group == 1 && weight.low_bit(true, &low)) {
-    const myc_low_bit_conv_last_attrs attributes{
-        outputs,
-        low.bits,
-        ints({windows.kernel[0], windows.kernel[1]}),
-        ints({windows.stride[0], windows.stride[1]}),
-        ints({windows.pad[0], windows.pad[1], windows.pad[2], windows.pad[3]}),
-        ints({windows.dilation[0], windows.dilation[1]}),
-        fused < 0 ? 0 : fused};
-    const int y = p.emit("low_bit_conv_last", {x, low.pack, low.scale, low.zero, bias, -1}, attributes, out);
-    p.set_output(0, fused < 0 ? activated(p, y, activation) : y);
-    return;
-  }
+  if (LowBit low; group == 1 && weight.low_bit(true, &low)) return p.set_output(0, p.low_bit_conv(x, low, bias, windows, activation, out));
   if (!depthwise && prefers_first(p, x, image, out, windows, group)) {
     const int matrix = weight.matrix();
     const int turned = p.once("conv first", matrix, [&] { return p.emit("transpose", {matrix}, myc_transpose_attrs{ints({0, 3, 1, 2})}, Type{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}}); });

@@ -12,13 +12,13 @@ namespace {
 
 constexpr int64_t kMostWindow = int64_t{1} << 24;  // of kernels, strides, dilations and padding: sums of products stay far below 2^63
 
-struct Windows {
+struct AnyWindows {
   std::vector<int64_t> kernel, stride, pad, dilation;
 };
 
 // The attributes of windows along `spatial` axes.
-Windows windows_of(Planner& p, int spatial, bool with_kernel) {
-  Windows w;
+AnyWindows windows_of(Planner& p, int spatial, bool with_kernel) {
+  AnyWindows w;
   const size_t n = static_cast<size_t>(spatial);
   if (with_kernel) w.kernel = custom_ints(p, "kernel", n, 1, kMostWindow);
   w.stride = custom_ints(p, "stride", n, 1, kMostWindow);
@@ -36,7 +36,7 @@ int spatial_axes(Planner& p, const Type& type) {
 }
 
 // How many windows there are along an axis; with `ceil` also one that is cut off, unless it begins in the padding.
-int64_t count_of(Planner& p, const Windows& w, int d, int64_t size, bool ceil) {
+int64_t count_of(Planner& p, const AnyWindows& w, int d, int64_t size, bool ceil) {
   const int64_t n = static_cast<int64_t>(w.stride.size()), span = (w.kernel[d] - 1) * w.dilation[d] + 1;
   const int64_t free = size + w.pad[d] + w.pad[d + n] - span;
   if (free < 0) {
@@ -54,7 +54,7 @@ CUSTOM(conv) {
   const int x = p.input(0), weight = p.input(1), bias = p.optional_input(2);
   const Type type = p.type(x), filter = p.type(weight);
   const int spatial = spatial_axes(p, type);
-  Windows w = windows_of(p, spatial, false);
+  AnyWindows w = windows_of(p, spatial, false);
   const int64_t group = custom_int(p, "group", 1, kMostWindow);
   if (!p.ok()) return;
   if (filter.rank() != type.rank() || type.shape[1] % group || filter.shape[0] % group || filter.shape[1] != type.shape[1] / group) {
@@ -76,7 +76,7 @@ CUSTOM(conv_input_grad) {  // a transposed convolution: inputs y and weights [ch
   const int y = p.input(0), weight = p.input(1);
   const Type type = p.type(y), filter = p.type(weight);
   const int spatial = spatial_axes(p, type);
-  const Windows given = windows_of(p, spatial, false);
+  const AnyWindows given = windows_of(p, spatial, false);
   const int64_t group = custom_int(p, "group", 1, kMostWindow);
   const std::vector<int64_t> more = custom_ints(p, "more", static_cast<size_t>(spatial), 0, kMostWindow);
   if (!p.ok()) return;
@@ -102,7 +102,7 @@ CUSTOM(conv_input_grad) {  // a transposed convolution: inputs y and weights [ch
 
 namespace {
 
-Type pooled(Planner& p, const Type& type, const Windows& w, bool ceil) {
+Type pooled(Planner& p, const Type& type, const AnyWindows& w, bool ceil) {
   Type out{type.dtype, {type.shape[0], type.shape[1]}};
   for (size_t d = 0; d < w.kernel.size() && p.ok(); ++d) {
     if (w.pad[d] >= (w.kernel[d] - 1) * w.dilation[d] + 1) p.fail(kOperatorAttribute, "windows that lie in the padding alone");
@@ -117,7 +117,7 @@ CUSTOM(avg_pool) {
   const int x = p.input(0);
   const Type type = p.type(x);
   const int spatial = spatial_axes(p, type);
-  Windows w;
+  AnyWindows w;
   w.kernel = custom_ints(p, "kernel", static_cast<size_t>(spatial), 1, kMostWindow);
   w.stride = custom_ints(p, "stride", static_cast<size_t>(spatial), 1, kMostWindow);
   w.pad = custom_ints(p, "pad", static_cast<size_t>(2 * spatial), 0, kMostWindow);
@@ -133,7 +133,7 @@ CUSTOM(avg_pool) {
 CUSTOM(max_pool) {
   const int x = p.input(0);
   const Type type = p.type(x);
-  const Windows w = windows_of(p, spatial_axes(p, type), true);
+  const AnyWindows w = windows_of(p, spatial_axes(p, type), true);
   const int64_t ceil = custom_int(p, "ceil", 0, 1);
   if (!p.ok()) return;
   const Type out = pooled(p, type, w, ceil);
@@ -144,7 +144,7 @@ CUSTOM(max_pool) {
 CUSTOM(max_pool_index) {
   const int x = p.input(0);
   const Type type = p.type(x);
-  const Windows w = windows_of(p, spatial_axes(p, type), true);
+  const AnyWindows w = windows_of(p, spatial_axes(p, type), true);
   const int64_t ceil = custom_int(p, "ceil", 0, 1);
   if (!p.ok()) return;
   Type out = pooled(p, type, w, ceil);

@@ -26,12 +26,8 @@ int linear(Planner& p, int x, Weights& weight, bool transposed, int bias, int8_t
   const bool halved = p.is_fast() && myc_cpu_product_algorithm(rows, outputs, depth) == MYC_PRODUCT_STRASSEN;
   Type out = t;
   out.shape.back() = outputs;
+  if (LowBit low; weight.low_bit(transposed, &low)) return p.low_bit_linear(x, low, bias, activation, out);
   const int64_t fused = fused_activation(activation);
-  if (Weights::LowBit low; weight.low_bit(transposed, &low)) {
-    const myc_low_bit_linear_attrs attributes{outputs, low.bits, low.group, fused < 0 ? 0 : fused};
-    const int y = p.emit("low_bit_linear", {x, low.pack, low.scale, low.zero, bias, -1}, attributes, out);
-    return fused < 0 ? activated(p, y, activation) : y;
-  }
   const int pack = halved ? weight.halves(transposed) : weight.panels(transposed);
   const int y = p.emit("linear", {x, pack, bias, -1}, myc_linear_attrs{outputs, halved ? MYC_PRODUCT_STRASSEN : MYC_PRODUCT_PLAIN, fused < 0 ? 0 : fused}, out);
   return fused < 0 ? activated(p, y, activation) : y;
