@@ -47,19 +47,32 @@ def test_each_operator_of_the_files_answers_as_in_the_runtime_or_is_refused(tmp_
     answers_in_c(fine, tmp_path / "all")
 
 
-def test_layers_of_8_bit_integers_give_every_integer(tmp_path):
+def converted_products(folder, wanted: str, kinds: tuple[str, ...]) -> list[str]:
+    """Files of the TensorFlow Lite layers of these kinds and this type, but those that are cut into parts."""
     paths = []
     for name in products.CASES:
         kind, how, dtype, seed = name.split("/")
-        if dtype != "int8" or seed != "0" or kind not in KINDS or how == "deep":  # which is cut into parts
+        if dtype != wanted or seed != "0" or kind not in kinds or how == "deep":
             continue
         source, _ = products.case(name)
-        target = tmp_path / f"case{len(paths)}"
-        mslite.Converter().convert(mslite.FmkType.TFLITE, source.write(tmp_path / "m.tflite"), str(target))
+        target = folder / f"case{len(paths)}"
+        mslite.Converter().convert(mslite.FmkType.TFLITE, source.write(folder / "m.tflite"), str(target))
         paths.append(f"{target}.ms")
-    answers_in_c(paths, tmp_path / "all")
+    return paths
+
+
+def test_layers_of_8_bit_integers_give_every_integer(tmp_path):
+    answers_in_c(converted_products(tmp_path, "int8", KINDS), tmp_path / "all")
     text = (tmp_path / "all/src/kernels.c").read_text()
     assert "micro_conv_i8" in text and "micro_depthwise_i8" in text and "micro_linear_i8" in text
+
+
+def test_depthwise_layers_of_uint8_give_every_integer_by_sums_in_float32(tmp_path):
+    paths = converted_products(tmp_path, "uint8", ("DEPTHWISE_CONV_2D",))
+    assert len(paths) == 4
+    answers_in_c(paths, tmp_path / "all")
+    text = (tmp_path / "all/src/kernels.c").read_text()
+    assert "micro_depthwise_f32" in text and "micro_rescale_columns_f32" in text
 
 
 def test_all_that_has_no_c_code_is_told_at_once(tmp_path):

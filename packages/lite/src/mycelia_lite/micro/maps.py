@@ -94,7 +94,7 @@ _ANY = {
 }
 
 _DIVISIONS = {"floor_div", "floor_mod", "truncate_div", "truncate_mod"}
-_SPECIAL = {"cast", "clip", "gelu", "lookup", "pair", "rescale", "rescale_columns"}
+_SPECIAL = {"cast", "clip", "gelu", "lookup", "pair", "rescale"}
 _TABLES = {"lookup": (1,), "pair": (2, 3)}  # operands that are read at places of their own
 
 
@@ -107,7 +107,7 @@ def is_map(program: Program, step: Step) -> bool:
     if not types <= C_TYPES.keys():
         return False
     if step.op in _SPECIAL or step.op in _ANY:
-        return step.op != "rescale_columns" or not step.attributes["together"]
+        return True
     if step.op in _DIVISIONS and program.values[step.inputs[0]].dtype == np.uint64:
         return False
     return template(program, step) is not None
@@ -187,11 +187,6 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
         return _rescaled(made, f"(int32_t)({x} {sign} {y})", a)
     if step.op == "rescale":
         return _rescaled(made, operands[0], a)
-    if step.op == "rescale_columns":
-        x = f"micro_whole({operands[0]})" if given.kind == "f" else operands[0]
-        multiplier, left, right, down = operands[1:]
-        limits = f"{a['zero']}, {a['low']}, {a['high']}"
-        return f"({C_TYPES[made.name]})micro_rescale({x}, {multiplier}, {left}, {right}, {down}, {limits})"
     names = {name: number(v, given) for name, v in a.items() if isinstance(v, float)}
     if given.kind == "i":
         names["most"] = number(np.iinfo(given).max, given)

@@ -127,3 +127,16 @@ void micro_depthwise_i8(const micro_conv_integers *p, const int8_t *x, const int
                 }
             }
 }
+
+typedef struct {
+    int32_t count, columns;
+    int32_t zero, low, high;
+} micro_columns;
+
+/* Whole numbers by the factors of their columns; y: the bits of int8 or uint8. */
+void micro_rescale_columns_f32(const micro_columns *p, const float *x, const int32_t *factors, uint8_t *y)
+{
+    int32_t i;
+    for (i = 0; i < p->count; i++)
+        y[i] = (uint8_t)micro_rescale_column(micro_whole(x[i]), factors, p->columns, i % p->columns, p->zero, p->low, p->high);
+}

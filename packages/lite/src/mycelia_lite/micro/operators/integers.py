@@ -40,3 +40,14 @@ def conv(b: Builder, step: Step) -> None:
         b.call(step, "micro_depthwise_i8", "micro_conv_integers", fields, inputs, distances=distances)
     else:
         b.call(step, "micro_conv_i8", "micro_conv_integers", fields, distances=distances)
+
+
+@lowers("rescale_columns")
+def rescale_columns(b: Builder, step: Step) -> None:
+    """Whole numbers times the factors of their columns, where no layer of integers has them in it."""
+    x, factors = step.inputs
+    b.require(not step.attributes["together"], "sums of which the last ones are rounded in another way")
+    b.floats(step, 0)
+    fields = {"count": b.value(x).size, "columns": b.shape(factors)[1]}
+    fields |= {name: step.attributes[name] for name in ("zero", "low", "high")}
+    b.call(step, "micro_rescale_columns_f32", "micro_columns", fields, distances={x: 0})
