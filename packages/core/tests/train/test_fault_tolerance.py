@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
 from pathlib import Path
@@ -13,6 +14,7 @@ import mycelia as ms
 import mycelia.dataset as ds
 from mycelia import nn, ops
 from mycelia.engine.communication import world
+from mycelia.engine.ops.random.generator import _streams
 from mycelia.io import files
 from mycelia.io.checkpoint import wait_for_saves
 from mycelia.parallel.engines import threads
@@ -109,6 +111,62 @@ def test_a_training_that_was_left_goes_on_to_the_same_bits(tmp_path, mode):
     finished = made(**scale)  # what is done is not done again
     finished.train(EPOCHS, batches(), callbacks=TrainFaultTolerance(tmp_path, save_checkpoint_steps=3))
     assert same(weights(finished), weights(whole))
+
+
+@pytest.mark.parametrize("left", ["as garbage", "alive"])
+def test_streams_of_other_networks_do_not_count(tmp_path, left):
+    """Those of networks that had been made before, which were gone when the training went on."""
+    whole = made()
+    whole.train(EPOCHS, batches())
+    other = made()
+    other.itself = other  # until garbage is collected
+    keeps = TrainFaultTolerance(tmp_path, save_checkpoint_steps=3)
+    gc.disable()
+    try:
+        if left == "as garbage":
+            other = None
+        with pytest.raises(Leave):
+            made().train(EPOCHS, batches(), callbacks=[keeps, LeaveBehind(8)])
+    finally:
+        gc.enable()
+    other = None
+    gc.collect()
+    again = made()
+    again.train(EPOCHS, batches(), callbacks=keeps)
+    assert same(weights(again), weights(whole))
+
+
+def test_streams_that_the_first_draw_makes_go_on(tmp_path, monkeypatch, caplog):
+    """By functions; those that objects make while they train are named."""
+
+    class Drawing(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.dense, self.category = nn.Dense(3, 1), ops.RandomCategorical()
+
+        def construct(self, x):
+            drawn = ops.random_categorical(ops.zeros((1, 4)), 1, 21), self.category(ops.zeros((1, 4)), 1, 23)
+            return self.dense(x) * drawn[0].astype(ms.float32), drawn[1]
+
+    class First(nn.Cell):
+        def construct(self, outputs, y):
+            return ((outputs[0] - y) ** 2).mean()
+
+    def run(*callbacks):
+        monkeypatch.setattr(_streams, "categorical", {})  # as in a process that begins
+        ms.set_seed(11)
+        net = Drawing()
+        model = Model(net, First(), nn.SGD(net.trainable_params(), 0.1))
+        try:
+            model.train(EPOCHS, batches(), callbacks=list(callbacks))
+        except Leave:
+            pass
+        return weights(model)
+
+    whole = run()
+    run(TrainFaultTolerance(tmp_path, save_checkpoint_steps=3), LeaveBehind(8))
+    assert same(run(TrainFaultTolerance(tmp_path)), whole)
+    assert "streams of the seeds [23] begin anew" in caplog.text
 
 
 def test_what_other_callbacks_change_at_the_end_of_an_epoch_is_kept(tmp_path):

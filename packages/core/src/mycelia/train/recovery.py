@@ -22,7 +22,7 @@ from mycelia.engine import _C
 from mycelia.engine.base import errors, log
 from mycelia.engine.communication import Communicator
 from mycelia.engine.communication.share import GridShare, Share
-from mycelia.engine.ops.random import generator
+from mycelia.engine.ops.random.generator import OwnStreams
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.io.checkpoint import load_checkpoint, save_in_background, wait_for_saves
 from mycelia.io.into_net import load_param_into_net
@@ -50,6 +50,7 @@ class States:
         self.folder, self.rank, self.size, self._together = folder, rank, size, together
         self._writing: tuple[int, Future] | None = None
         self._written = -1  # steps of the newest file of this process that is whole
+        self._streams = OwnStreams()
 
     # ---- saving --------------------------------------------------------------------------------------------
 
@@ -64,7 +65,8 @@ class States:
         shares = {p.name: asdict(p.share) for p in network.get_parameters() if p.share is not None}
         elsewhere = [p.name for p in network.get_parameters() if p.elsewhere]
         told = {
-            **facts, "done": done, "random": _random_places(), "shares": shares, "elsewhere": elsewhere
+            **facts, "done": done, "random": _random_places(self._streams), "shares": shares,
+            "elsewhere": elsewhere,
         }  # fmt: skip
         text = json.dumps(told, default=float)  # numbers of NumPy
         try:
@@ -191,7 +193,7 @@ class States:
                 _OWNER, f"the state in {self.folder} is of another network: without values are {missing}, "
                 f"unknown are {unknown}", hint="a folder belongs to one training; another needs its own",
             )  # fmt: skip
-        _go_on_from(facts.pop("random"))
+        _go_on_from(self._streams, facts.pop("random"))
 
     def _forget_newer(self, state: _State) -> None:
         """Of what not all had written nothing is used any more; it is written anew."""
@@ -244,15 +246,15 @@ def _unlink(file: Path) -> None:
         file.unlink()
 
 
-def _random_places() -> dict[str, Any]:
+def _random_places(streams: OwnStreams) -> dict[str, Any]:
     """Where all random numbers of this process are that a training draws from."""
     kind, keys, position, has_gauss, gauss = np.random.get_state()
     numpy = [kind, [int(key) for key in keys], int(position), int(has_gauss), float(gauss)]
-    return {"mycelia": generator.positions(), "python": random.getstate(), "numpy": numpy}
+    return {"mycelia": streams.positions(), "python": random.getstate(), "numpy": numpy}
 
 
-def _go_on_from(places: dict[str, Any]) -> None:
-    generator.go_on_from(places["mycelia"])
+def _go_on_from(streams: OwnStreams, places: dict[str, Any]) -> None:
+    streams.go_on_from(places["mycelia"])
     version, numbers, gauss = places["python"]
     random.setstate((version, tuple(numbers), gauss))
     kind, keys, *rest = places["numpy"]

@@ -3,6 +3,7 @@
 `ms.set_seed` restarts all streams; without any seed the operating system makes one up.
 """
 
+import gc
 import itertools
 import os
 import weakref
@@ -135,6 +136,7 @@ class _Streams:
         self.default = Generator()
         self.is_seeded = False
         self.by_seed = {}
+        self.categorical = {}  # of `random_categorical`, which mixes no global seed into its own
 
     def default_generator(self):
         if not self.is_seeded:
@@ -146,6 +148,11 @@ class _Streams:
         if seed not in self.by_seed:
             self.by_seed[seed] = Generator().manual_seed(self._mixed(seed))
         return self.by_seed[seed]
+
+    def categorical_generator(self, seed):
+        if seed not in self.categorical:
+            self.categorical[seed] = Generator().manual_seed(seed)
+        return self.categorical[seed]
 
     def _mixed(self, seed):
         return seed if self.global_seed is None else seed ^ self.global_seed * 0x9E3779B97F4A7C15 + 1
@@ -208,44 +215,67 @@ def _draw_key(seed=None, generator=None):
 default_generator = _streams.default  # what random functions draw from that get no generator
 
 
-def positions():
-    """Where all streams of this process are, for `go_on_from` in one that runs the same program: the default
-    one, those of seed arguments, and by their seeds those that ops have of their own.
+class OwnStreams:
+    """Generators that users and ops have of their own: those that a program has when it begins to train, in
+    the order in which they were made, which is the same when it begins again.
+
+    What nobody can reach any more is collected first: it is chance when that is done otherwise.
     """
-    return {
-        "default": _streams.default_generator()._place,
-        "by_seed": {str(seed): generator._place[1] for seed, generator in _streams.by_seed.items()},
-        "own": {str(seed): [g._place[1] for g in found] for seed, found in _own_streams().items()},
-    }
+
+    def __init__(self):
+        gc.collect()
+        self._beginning = next(_numbers)
+        self._begun = [(g._seed, weakref.ref(g)) for n, g in _own() if n < self._beginning]
+
+    def positions(self):
+        """Where all streams of this process are, for `go_on_from` in one that runs the same program: the
+        default one, those of seed arguments, and by the seeds that they began with those of its own; None
+        stands for one that is no longer there. Of streams made later there are only the seeds.
+        """
+        places = {}
+        for seed, reference in self._begun:
+            generator = reference()
+            places.setdefault(str(seed), []).append(None if generator is None else generator._place)
+        later = {g._seed for n, g in _own() if n > self._beginning and g._place[1]}
+        return {
+            "default": _streams.default_generator()._place,
+            "by_seed": {str(seed): generator._place[1] for seed, generator in _streams.by_seed.items()},
+            "categorical": {str(seed): g._place[1] for seed, g in _streams.categorical.items()},
+            "own": places,
+            "later": sorted(later),
+        }
+
+    def go_on_from(self, places):
+        """Continues all streams from what `positions` gave. Of streams with one seed the newest are meant,
+        if there are more or fewer of them; a warning says which begin anew.
+        """
+        _streams.is_seeded = True
+        _streams.default._take(places["default"])
+        for seed, offset in places["by_seed"].items():
+            generator = _streams.generator(int(seed))
+            generator._take((generator._seed, offset))
+        for seed, offset in places["categorical"].items():
+            _streams.categorical_generator(int(seed))._take((int(seed), offset))
+        missing = set(places["later"])
+        for seed, saved in places["own"].items():
+            found = [reference() for begun, reference in self._begun if begun == int(seed)]
+            for generator, place in zip(reversed(found), reversed(saved)):
+                if generator is not None and place is not None:
+                    generator._take(place)
+            older = saved[: max(0, len(saved) - len(found))]
+            if any(place is not None and place[1] for place in older):
+                missing.add(int(seed))
+        if missing:
+            from mycelia.engine.base import log
+
+            log.warning(
+                "random numbers: streams of the seeds %s begin anew: not all are there yet", sorted(missing)
+            )
 
 
-def go_on_from(places):
-    """Continues all streams from what `positions` gave. Of streams with one seed the newest are meant, in the
-    order in which they were made; where there are too few, a warning says which begin anew.
-    """
-    _streams.is_seeded = True
-    _streams.default._take(places["default"])
-    for seed, offset in places["by_seed"].items():
-        generator = _streams.generator(int(seed))
-        generator._take((generator._seed, offset))
-    living = _own_streams()
-    for seed, offsets in places["own"].items():
-        found = living.get(int(seed), [])
-        if len(found) < len(offsets):
-            if any(offsets):
-                from mycelia.engine.base import log
-
-                log.warning("random numbers: streams of the seed %s begin anew: not all are there yet", seed)
-            continue
-        for generator, offset in zip(found[-len(offsets) :], offsets):
-            generator._take((int(seed), offset))
-
-
-def _own_streams():
-    """Generators that are neither the default one nor of a seed argument, by seed, in order."""
-    others = {id(_streams.default), *map(id, _streams.by_seed.values())}
-    found = {}
-    for _, generator in sorted(_living.items()):
-        if id(generator) not in others:
-            found.setdefault(generator._seed, []).append(generator)
-    return found
+def _own():
+    """Number and generator of those that are neither the default one nor of a seed argument, in order."""
+    shared = [_streams.default, *_streams.by_seed.values(), *_streams.categorical.values()]
+    others = set(map(id, shared))
+    living = [(reference.key, reference()) for reference in _living.valuerefs()]  # one list: threads add some
+    return sorted((n, g) for n, g in living if g is not None and id(g) not in others)

@@ -24,7 +24,7 @@ from mycelia.engine.ops.random.draws import (
     _random_poisson,
     _random_uniform,
 )
-from mycelia.engine.ops.random.generator import Generator, _draw_key
+from mycelia.engine.ops.random.generator import _draw_key, _streams
 from mycelia.engine.ops.random.stream import uniform_doubles
 from mycelia.engine.ops.reductions import extreme_values as _extreme_values
 from mycelia.engine.ops.reductions import reduce as _reduce
@@ -258,13 +258,8 @@ def random_categorical(logits, num_sample, seed=0, dtype=dtypes.int64):
     Shapes: logits [N, C] -> [N, num_sample].  dtypes: integer result.
     """
     seed = int(seed)
-    if seed and seed not in _categorical_streams:
-        _categorical_streams[seed] = Generator().manual_seed(seed)
-    key = _draw_key(generator=_categorical_streams.get(seed))
+    key = _draw_key(generator=_streams.categorical_generator(seed) if seed else None)
     return _categories(key, logits, int(num_sample), dtype, bool(seed))
-
-
-_categorical_streams = {}
 
 
 def _categories(key, logits, count, dtype, seeded):
