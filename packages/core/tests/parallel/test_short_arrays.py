@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mycelia import communication
 from mycelia.engine.communication import reductions, world
 from mycelia.engine.communication.short import MOST_BYTES, is_possible
 
@@ -64,6 +65,23 @@ def test_a_late_rank_is_waited_for():
         return found
 
     assert over_sockets(3, work) == [[[3.0 + 3 * step] * 3 for step in range(4)]] * 3
+
+
+def test_a_group_that_has_the_name_of_one_before_is_another():
+    """Words that a rank waited there, which come behind it, are none of the new one."""
+
+    def work(rank):
+        found = []
+        for turn in range(2):
+            communication.create_group("again", [0, 1])
+            group = world.group("test", "again")
+            for step in range(4):
+                time.sleep(0.05 * rank)
+                found.append(float(group.all_reduce(np.full(1, step + turn, np.float32))[0]))
+            communication.destroy_group("again")
+        return found
+
+    assert over_sockets(2, work) == [[0.0, 2.0, 4.0, 6.0, 2.0, 4.0, 6.0, 8.0]] * 2
 
 
 def _caught(call):

@@ -10,9 +10,11 @@ short arrays go whole to everybody, in one round.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,8 @@ class MessageCommunicator(Communicator):
         self._reducing: Reducing | None = None
         self._short: Short | None = None
         self._asks_for_short = transport.joins_processes
+        # No notice counts before all have come to this group: those there are were of one of its name before.
+        transport.begun_of[name] = sys.maxsize
         self._calls: dict[tuple, tuple[str, bytes]] = {}  # in words, by reduction, dtype and shape
         self._others = [i for i in range(self.size) if i != self.rank]
         # Receives that have no message yet, by (source, tag), in the order in which they were started.
@@ -74,8 +78,7 @@ class MessageCommunicator(Communicator):
         received: list[np.ndarray | None] = [None] * self.size
         received[self.rank] = parcels[self.rank]
         with transport.lock:
-            number, self._number = self._number, self._number + 1
-            transport.begun_of[self.name] = number + 1
+            number = self._begin()
             laid = self._lay(number, parcels)
             for peer in self._others:
                 if rooms is not None:
@@ -93,7 +96,7 @@ class MessageCommunicator(Communicator):
                     while calls:
                         message = transport.next_collective(self.ranks[peer])
                         if message is None:
-                            notice = transport.notice(self.ranks[peer], self.name, number)
+                            notice = transport.notice(self.ranks[peer], self.name)
                             if notice is not None:
                                 self._compare(peer, notice, -1, what)
                             self._require(peer, what)
@@ -106,21 +109,35 @@ class MessageCommunicator(Communicator):
                             transport.post(self.ranks[peer], Message(self.name, number, opened, None))
                 return not any(awaited.values()) and transport.flushed()
 
-            try:
-                for one in transport.started.values():
-                    one.rest(True)
+            with self._waiting():
                 if not transport.wait(arrived, transport.timeout_s):
                     raise self._late(what, [peer for peer in self._others if awaited[peer]] or self._others)
-            except BaseException:
-                self._give_up()
-                raise
-            finally:
-                for one in transport.started.values():
-                    one.rest(False)
             if rooms is not None:
                 for peer in self._others:
                     transport.expect(self.ranks[peer], self.name, number, None)
         return received
+
+    def _begin(self) -> int:
+        """The number of the next exchange."""
+        number, self._number = self._number, self._number + 1
+        if not self._asks_for_short:
+            self._transport.begun_of[self.name] = self._number
+        return number
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """While it is waited for others, who send what they start to reduce as messages."""
+        started = self._transport.started
+        try:
+            for one in started.values():
+                one.rest(True)
+            yield
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            for one in started.values():
+                one.rest(False)
 
     def _give_up(self) -> None:
         """An exchange has failed: others may still read there when this member begins something else."""
@@ -241,6 +258,7 @@ class MessageCommunicator(Communicator):
         the same collective; numbers stay those of the calls.
         """
         self._asks_for_short = False
+        self._transport.forget_notices(self.name)
         near = {i: self._transport.near.get(self.ranks[i], 0) for i in self._others}
 
         def gather(value: Any) -> list[Any]:
@@ -256,8 +274,7 @@ class MessageCommunicator(Communicator):
         transport, memory = self._transport, self._short
         assert memory is not None
         with transport.lock:
-            number, self._number = self._number, self._number + 1
-            transport.begun_of[self.name] = number + 1
+            number = self._begin()
             for _ in range(short.NAPS):
                 missing = memory.exchange(number, told, array)
                 if missing is None:
@@ -272,40 +289,24 @@ class MessageCommunicator(Communicator):
         else.
         """
         transport, memory = self._transport, self._short
-        missing: Any = None
-
-        def come() -> bool:
-            nonlocal missing
-            transport.go_on()
-            missing = memory.exchange(number, told, array, False)
-            if missing is None:
-                return True
-            if type(missing) is tuple:
-                peer, other = missing
-                self._compare(peer, Message(self.name, number, other.decode(), None), number, what)
-            else:
-                rank = self.ranks[missing]
-                message = transport.next_collective(rank) or transport.notice(rank, self.name, number + 1)
-                if message is not None:
-                    self._compare(missing, message, -1, what)
-                self._require(missing, what)
-            return False
-
         for peer in self._others:
             transport.post(self.ranks[peer], Message(self.name, number, what, None, NOTICE))
         end = time.monotonic() + transport.timeout_s
-        for one in transport.started.values():
-            one.rest(True)
-        try:
-            while not transport.wait(come, short.LOOK_S):
+        with self._waiting():
+            while (missing := memory.nap(number, told, array)) is not None:
+                if type(missing) is tuple:
+                    peer, other = missing
+                    self._compare(peer, Message(self.name, number, other.decode(), None), number, what)
+                    continue
+                rank = self.ranks[missing]
+                message = transport.next_collective(rank) or transport.notice(rank)
+                if message is not None:
+                    self._compare(missing, message, -1, what)
+                self._require(missing, what)
                 if time.monotonic() > end:
                     raise self._late(what, [missing])
-        except BaseException:
-            self._give_up()
-            raise
-        finally:
-            for one in transport.started.values():
-                one.rest(False)
+                transport.poll()
+                transport.go_on()
 
     def _is_near(self) -> bool:
         """Whether all members see one another's memory."""

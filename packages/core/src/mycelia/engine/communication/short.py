@@ -18,7 +18,7 @@ from mycelia.engine.communication.shared import Segment, open_segment
 _LOOKS_S = 1e-4  # that is waited awake: longer than waking up takes, else each sleeps when the other comes
 _NAP_S = 1e-3  # that is slept for one member, at most
 NAPS = 3  # before others are told
-LOOK_S = 0.01  # between two looks while it is waited for messages
+_LONG_NAP_S = 2e-3  # that is slept between two looks for messages
 
 
 def is_possible() -> bool:
@@ -61,12 +61,15 @@ class Short:
             return None
         return cls(own, rank, others)
 
-    def exchange(self, number: int, what: bytes, array: np.ndarray, waits: bool = True) -> None | int | tuple:
+    def exchange(self, number: int, what: bytes, array: np.ndarray) -> None | int | tuple:
         """None if all have come to exchange `number`, else a member that has not; or one that calls something
         else than `what`, and that.
         """
-        looks, nap = (_LOOKS_S, _NAP_S) if waits else (0.0, 0.0)
-        return _C.exchange_short(self._memories, self._rank, number, what, array, looks, nap)
+        return _C.exchange_short(self._memories, self._rank, number, what, array, _LOOKS_S, _NAP_S)
+
+    def nap(self, number: int, what: bytes, array: np.ndarray) -> None | int | tuple:
+        """As `exchange`, which was called before: asleep until a member comes, or for a while."""
+        return _C.exchange_short(self._memories, self._rank, number, what, array, 0, _LONG_NAP_S)
 
     def combined(self, number: int, like: np.ndarray, reduction: str) -> np.ndarray:
         """What `exchange` was given by all members, combined: flat."""

@@ -103,15 +103,18 @@ class Transport(ABC):
         queue = self._collectives[source]
         return queue[0] if queue else None
 
-    def notice(self, source: int, group: str = "", number: int = 0) -> Message | None:
-        """What a process waits for in an exchange of short arrays, to which this one, which is in exchange
-        `number` of `group`, has not come.
+    def notice(self, source: int, within: str = "") -> Message | None:
+        """What a process waits for in an exchange of short arrays, to which this one has not come: in the group
+        `within` it is in another exchange of that number.
         """
         found = self._notices.get(source)
-        if found is None:
+        if found is None or found.number < self.begun_of[found.group] - (found.group == within):
             return None
-        begun = number if found.group == group else self.begun_of[found.group]
-        return found if found.number >= begun else None
+        return found
+
+    def forget_notices(self, group: str) -> None:
+        """Those that came were of a group that had this name before."""
+        self._notices = {source: one for source, one in self._notices.items() if one.group != group}
 
     def next_direct(self, source: int, group: str, tag: int) -> Message | None:
         queue = self._direct[source, group, tag]
