@@ -168,6 +168,27 @@ def test_a_thread_goes_on_where_there_are_cores(monkeypatch):
 
 
 @pytest.mark.parametrize("run", [over_sockets, by_bytes], ids=["shared memory", "socket"])
+def test_groups_of_one_name_and_other_members_are_told_apart(run):
+    groups = ([0, 1, 2], [0, 2], [0, 1, 2], [1, 2], [0, 1, 2])
+
+    def work(rank):
+        found = []
+        for ranks in groups:
+            ms.communication.create_group("some", ranks)
+            if rank in ranks:
+                members = world.group("test", "some")
+                for turn in range(3):
+                    number = members.start_reduction([np.full(2, rank + turn, np.float32)])
+                    found.append(members.finish_reduction(number)[0].tolist())
+            ms.communication.destroy_group("some")
+        return found
+
+    for rank, found in enumerate(run(3, work)):
+        of_rank = [ranks for ranks in groups if rank in ranks]
+        assert found == [[float(sum(r) + len(r) * t)] * 2 for r in of_rank for t in range(3)]
+
+
+@pytest.mark.parametrize("run", [over_sockets, by_bytes], ids=["shared memory", "socket"])
 def test_more_sums_than_a_board_has_room_for(run):
     """Entries that nobody has read yet are not written over; names that are too long go by messages."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -90,26 +91,28 @@ class Reducing:
         self._ranks, self._size = tuple(ranks), len(ranks)
         self._rank = self._ranks.index(transport.rank)
         self._others = [i for i in range(self._size) if i != self._rank]
+        # Others may have been members of a group of this name before, whose messages are still under way.
+        self._key = f"{name} {zlib.crc32(repr(self._ranks).encode()):x}"
         self._member = {rank: i for i, rank in enumerate(self._ranks)}
         self._near = {
             i: transport.near[self._ranks[i]] for i in self._others if self._ranks[i] in transport.near
         }
         self._pool = Pool(self._near)
         self._changed = threading.Condition(transport.lock)
-        generation = transport.generations[self._name]
-        transport.generations[self._name] += 1
+        generation = transport.generations[self._key]
+        transport.generations[self._key] += 1
         self._first = self._number = self._ended = generation * _GENERATION
         self._ends_of = [self._number] * self._size  # how far the members have come
         self._done: set[int] = set()  # what has ended beyond `_ended`
         self._open: dict[int, _Started] = {}
-        transport.started[self._name] = self
+        transport.started[self._key] = self
         self._boards = Boards(self._near)
         self._recipes: dict[tuple, Recipe] = {}
         self.rest(False)
         if self._boards.own is not None:
             for peer in self._near:
-                self._send(peer, Message(self._name, self._number, "", self._boards.place, BOARD))
-            for peer, message in transport.early.pop((self._name, self._number), ()):
+                self._send(peer, Message(self._key, self._number, "", self._boards.place, BOARD))
+            for peer, message in transport.early.pop((self._key, self._number), ()):
                 self._arrived(peer, message)
 
     # ---- what users call
@@ -141,7 +144,7 @@ class Reducing:
             self._open[number] = started
             self._tell(number, started, is_written)
             if transport.early:
-                for message in transport.early.pop((self._name, number), ()):
+                for message in transport.early.pop((self._key, number), ()):
                     self._arrived(*message)
         if len(self._open) > 1 or not is_written or transport.has_mover:
             transport.begun()
@@ -237,7 +240,7 @@ class Reducing:
 
     def sort(self) -> None:
         """Takes what has come."""
-        queue = self._transport.of_started[self._name]
+        queue = self._transport.of_started[self._key]
         while queue:
             source, message = queue.popleft()
             self._arrived(self._member[source], message)
@@ -253,11 +256,11 @@ class Reducing:
             if message.phase == SEEN:
                 self._boards.readers.add(peer)
             elif isinstance(message.array, Placed) and self._boards.open(peer, message.array):
-                self._send(peer, Message(self._name, self._first, "", None, SEEN))
+                self._send(peer, Message(self._key, self._first, "", None, SEEN))
         elif started is not None:
             self._take(message.number, started, peer, message)
         elif message.number >= self._number and message.phase not in (TAKEN, WRITTEN):
-            self._transport.early[self._name, message.number].append((peer, message))
+            self._transport.early[self._key, message.number].append((peer, message))
 
     def _look(self, number: int, started: _Started) -> None:
         """Takes what is written on boards for a reduction."""
@@ -268,7 +271,7 @@ class Reducing:
                 continue
             place = Placed(started.own.dtype, (entry.elements,), *entry.place)
             what = started.what if entry.what == started.recipe.told else entry.what.decode()
-            self._take(number, started, peer, Message(self._name, number, what, place, GIVEN, entry.ended))
+            self._take(number, started, peer, Message(self._key, number, what, place, GIVEN, entry.ended))
             self._ends_of[peer] = max(self._ends_of[peer], entry.ended)
             part = started.parts[peer]
             if started.cuts and part is not None:
@@ -308,7 +311,7 @@ class Reducing:
         return array
 
     def _post(self, number: int, started: _Started, peer: int, phase: int, array) -> None:
-        self._send(peer, Message(self._name, number, started.what, array, phase, self._ended))
+        self._send(peer, Message(self._key, number, started.what, array, phase, self._ended))
 
     def _send(self, peer: int, message: Message) -> None:
         self._transport.post(self._ranks[peer], message)

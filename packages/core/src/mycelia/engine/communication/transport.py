@@ -74,7 +74,7 @@ class Transport(ABC):
         self._collectives: list[deque[Message]] = [deque() for _ in range(size)]
         self._direct: dict[tuple[int, str, int], deque[Message]] = defaultdict(deque)
         # Of reductions that were started: who makes them, by group; messages with their sources, by group;
-        # members with messages for what was not started here yet, by group and number; groups of a name.
+        # members with messages for what was not started here yet, by group and number; how many had a name.
         self.started: dict[str, Started] = {}
         self.of_started: dict[str, deque[tuple[int, Message]]] = defaultdict(deque)
         self.early: dict[tuple[str, int], list[tuple[int, Message]]] = defaultdict(list)
@@ -104,8 +104,8 @@ class Transport(ABC):
         return queue[0] if queue else None
 
     def notice(self, source: int, within: str = "") -> Message | None:
-        """What a process waits for in an exchange of short arrays, to which this one has not come: in the group
-        `within` it is in another exchange of that number.
+        """What a process waits for in an exchange of short arrays, to which this one has not come: in the
+        group `within` it is in another exchange of that number.
         """
         found = self._notices.get(source)
         if found is None or found.number < self.begun_of[found.group] - (found.group == within):
