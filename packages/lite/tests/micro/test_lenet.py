@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import mycelia_lite as mslite
 from mycelia_lite.micro import generate
+from mycelia_lite.micro import project as project_of_c
 
 from .c_projects import CXX, C, compiled, run
 
@@ -81,6 +83,61 @@ def test_the_command_prints_the_arena_and_draws_it(model, tmp_path):
     assert "arena" in done.stdout and "Conv2DFusion" in done.stdout
     assert (tmp_path / "arena.svg").read_text().startswith("<svg")
     assert (tmp_path / "net/CMakeLists.txt").exists()
+
+
+def test_a_project_takes_the_place_of_a_larger_one(model, tmp_path):
+    shape = {"x": [1, 1, 32, 32]}
+    generate([model, model], tmp_path / "net", shape)
+    mine = tmp_path / "net/src/model1/mine.txt"
+    mine.write_text("kept")
+    generate(model, tmp_path / "net", shape)
+    assert [p.name for p in (tmp_path / "net/src/model1").iterdir()] == ["mine.txt"]
+    assert len(run(compiled(tmp_path / "net"))) == 1
+
+
+def test_a_project_that_cannot_be_written_leaves_nothing(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(project_of_c, "write_text", _full_after(5))
+    with pytest.raises(OSError, match="No space"):
+        generate(model, tmp_path / "net", {"x": [1, 1, 32, 32]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def _full_after(count):
+    """`write_text` of a disk that has room for so many files."""
+    left = iter(range(count))
+    real = project_of_c.write_text
+
+    def write_text(path, text):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        real(path, text)
+
+    return write_text
+
+
+@pytest.mark.parametrize("wrong", ["nan", "far"])
+def test_the_self_test_fails_where_an_output_is_wrong(model, tmp_path, wrong):
+    generate(model, tmp_path / "net", {"x": [1, 1, 32, 32]})
+    data = tmp_path / "net/benchmark/data.c"
+    head, begin, rest = data.read_text().partition("outputs0_0[10] = {\n")
+    first, comma, others = rest.partition(",")
+    changed = "NAN" if wrong == "nan" else f"{float(first.strip().rstrip('f')) + 0.5}f"
+    data.write_text(f"{head}{begin}    {changed}{comma}{others}")
+    done = subprocess.run([str(compiled(tmp_path / "net"))], capture_output=True, text=True)
+    assert done.returncode == 1 and "FAILED" in done.stdout
+
+
+def test_files_and_folders_that_are_not_there_are_told(model, tmp_path):
+    (tmp_path / "file").write_text("")
+    for arguments, reason in (
+        ([str(tmp_path / "none.ms"), f"--output-path={tmp_path / 'net'}"], "none.ms"),
+        ([model, f"--output-path={tmp_path / 'file'}"], "must be a folder"),
+        ([model, f"--output-path={tmp_path / 'file/net'}", "--inputShape=x:1,1,32,32"], "file"),
+    ):
+        command = [sys.executable, "-m", "mycelia_lite", "micro", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 1 and reason in done.stderr and "Traceback" not in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def test_open_sizes_and_wrong_names_are_told(model, tmp_path):

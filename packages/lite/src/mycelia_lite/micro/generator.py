@@ -46,7 +46,8 @@ def generate(
     """Write C sources of one `.ms` file, or of several that share kernels and arena, to a folder.
 
     `input_shape`: sizes of inputs by name, where the file leaves them open. `seed`: of the inputs for the
-    self-test. The folder has `include`, `src`, `benchmark`, a Makefile and a CMakeLists.txt.
+    self-test. The folder has `include`, `src`, `benchmark`, a Makefile and a CMakeLists.txt; nothing is
+    written before all of it is made.
 
     Errors: TypeError, ValueError for arguments, RuntimeError for files that cannot be loaded,
     NotImplementedError that names all that has no C code.
@@ -84,7 +85,7 @@ def _names(stems: list[str]) -> list[str]:
     """Names for C, each another one."""
     found: list[str] = []
     for stem in stems:
-        name = re.sub(r"\W", "_", stem)
+        name = re.sub(r"\W", "_", stem, flags=re.ASCII)
         name = name if re.match(r"[A-Za-z]", name) else f"net_{name}"
         found.append(name if name not in found else f"{name}_{len(found)}")
     return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import tempfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,6 +17,7 @@ from mycelia_lite.micro import library, maps
 from mycelia_lite.micro.emit import Emitter, numbers, wrapped
 from mycelia_lite.micro.program import Border, Program
 
+_MODEL_FILES = ("net{}.h", "net{}.c", "weight{}.h", "weight{}.c", "model{}.c")
 _TOLERANCE = 1e-5  # of float outputs in the self-test: libraries round functions differently
 
 
@@ -28,7 +31,10 @@ class Part:
 
 
 def write(folder: Path, parts: list[Part]) -> None:
-    """Write all files; those of another model that was there before with more parts stay."""
+    """Write all files, and then put them in the folder; what another project has left there goes.
+
+    Errors: OSError; the folder is then as it was, unless it was there and the last renames fail.
+    """
     files = {
         "include/micro_api.h": _template("micro_api.h"),
         "include/model_handle.h": _handles(parts),
@@ -42,10 +48,32 @@ def write(folder: Path, parts: list[Part]) -> None:
     files["src/kernels.h"], files["src/kernels.c"] = _kernels(parts)
     for i, part in enumerate(parts):
         files |= {f"src/model{i}/{name}": text for name, text in _model(part, i).items()}
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not folder.exists()
+    beside = folder.parent if is_new else folder
+    with tempfile.TemporaryDirectory(prefix=".micro", dir=beside) as temporary:
+        made = Path(temporary) / "project"
+        for name, text in files.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+        if is_new:
+            made.rename(folder)
+            return
+        for name in files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).replace(folder / name)
+    _drop_models(folder, len(parts))
+
+
+def _drop_models(folder: Path, first: int) -> None:
+    """Remove the files of models from the number `first` on: builds would take them."""
+    while (old := folder / "src" / f"model{first}").is_dir():
+        for name in _MODEL_FILES:
+            (old / name.format(first)).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # files of others lie there
+            old.rmdir()
+        first += 1
 
 
 def _template(name: str) -> str:
@@ -114,13 +142,14 @@ def _model(part: Part, i: int) -> dict[str, str]:
         begin,
         f"void {name}_run(uint8_t *arena)\n{{\n{unused}{_calls(emitter)}\n}}",
     ]
-    return {
-        f"net{i}.h": _header(f"{name}_net", ["<stdint.h>"], "\n".join(declared)),
-        f"net{i}.c": "\n\n".join(text for text in source if text) + "\n",
-        f"weight{i}.h": _header(f"{name}_weight", ["<math.h>", "<stdint.h>"], weights_head),
-        f"weight{i}.c": f'#include "weight{i}.h"\n\n{weights}\n',
-        f"model{i}.c": _api(part, i, borders),
-    }
+    texts = (
+        _header(f"{name}_net", ["<stdint.h>"], "\n".join(declared)),
+        "\n\n".join(text for text in source if text) + "\n",
+        _header(f"{name}_weight", ["<math.h>", "<stdint.h>"], weights_head),
+        f'#include "weight{i}.h"\n\n{weights}\n',
+        _api(part, i, borders),
+    )
+    return dict(zip([file.format(i) for file in _MODEL_FILES], texts, strict=True))
 
 
 def _is_called(name: str, emitter: Emitter) -> bool:

@@ -6,7 +6,7 @@
 #include "data.h"
 #include "model_handle.h"
 
-/* The farthest of `count` elements of an output from what is expected, by the largest of these. */
+/* The farthest of `count` elements of an output from what is expected, by the largest of these; infinite where one of the two is NaN. */
 static double departure(MSDataType type, const void *found, const void *expected, int64_t count)
 {
     double most = 0.0, scale = 1e-6;
@@ -18,13 +18,17 @@ static double departure(MSDataType type, const void *found, const void *expected
             case kMSDataTypeNumberTypeFloat64: x = ((const double *)found)[i], y = ((const double *)expected)[i]; break;
             case kMSDataTypeNumberTypeInt64: x = (double)((const int64_t *)found)[i], y = (double)((const int64_t *)expected)[i]; break;
             case kMSDataTypeNumberTypeInt32: x = ((const int32_t *)found)[i], y = ((const int32_t *)expected)[i]; break;
+            case kMSDataTypeNumberTypeUInt64: x = (double)((const uint64_t *)found)[i], y = (double)((const uint64_t *)expected)[i]; break;
+            case kMSDataTypeNumberTypeUInt32: x = ((const uint32_t *)found)[i], y = ((const uint32_t *)expected)[i]; break;
+            case kMSDataTypeNumberTypeFloat16: /* which is moved alone: its bits are the same */
+            case kMSDataTypeNumberTypeUInt16: x = ((const uint16_t *)found)[i], y = ((const uint16_t *)expected)[i]; break;
             case kMSDataTypeNumberTypeInt16: x = ((const int16_t *)found)[i], y = ((const int16_t *)expected)[i]; break;
             case kMSDataTypeNumberTypeInt8: x = ((const int8_t *)found)[i], y = ((const int8_t *)expected)[i]; break;
             default: x = ((const uint8_t *)found)[i], y = ((const uint8_t *)expected)[i]; break;
         }
-        if (x == y || (x != x && y != y)) continue;
-        if (!(fabs(x - y) <= most)) most = fabs(x - y);
-        if (fabs(y) > scale) scale = fabs(y);
+        if ((x != x) != (y != y)) return INFINITY;
+        if (fabs(y) > scale && isfinite(y)) scale = fabs(y);
+        if (x != y && fabs(x - y) > most) most = fabs(x - y);
     }
     return most / scale;
 }
