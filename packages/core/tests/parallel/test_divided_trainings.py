@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,19 +12,12 @@ import mycelia as ms
 from mycelia import nn, ops
 from mycelia.parallel.engines import threads
 
+sys.path.insert(0, str(Path(__file__).parent))
+from test_semi_auto import graphs, seeding  # noqa: F401  (a fixture)
+
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(6, 4, 8)).astype(np.float32)  # six batches
 WANTED = RNG.normal(size=(6, 4, 4)).astype(np.float32)
-_seeding = threading.Lock()  # random numbers are the process's
-
-
-@pytest.fixture(autouse=True)
-def settings():
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE)
-    yield
-    ms.set_context(mode=before)
-    ms.reset_auto_parallel_context()
 
 
 class Net(nn.Cell):
@@ -51,7 +45,7 @@ def train(ranks, folder, fails=False):
     """All Parameters after two epochs, joined, and whether some were divided."""
 
     def work(rank):
-        with _seeding:
+        with seeding:
             ms.set_seed(1)
             net = Net(ranks)
         model = ms.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params(), 0.01))

@@ -18,6 +18,9 @@ from mycelia.parallel.auto_parallel import AutoParallel
 from mycelia.parallel.engines import threads
 from mycelia.testing.networks import Block
 
+sys.path.insert(0, str(Path(__file__).parent))
+from test_parallel_optimizer import Clipped
+
 one_at_a_time = threading.Lock()  # ranks that are threads share the seed
 LEVELS = pytest.mark.parametrize("level", [2, 3])
 RNG = np.random.default_rng(3)
@@ -220,16 +223,6 @@ def test_optimizers(name, level):
 
 def scaled(loss, optimizer):
     return nn.TrainOneStepWithLossScaleCell(loss, optimizer, nn.DynamicLossScaleUpdateCell(2.0**126, 2, 2))
-
-
-class Clipped(nn.TrainOneStepCell):
-    """A step of the user's own, which looks at all gradients in between."""
-
-    def construct(self, *inputs):
-        loss = self.network(*inputs)
-        grads = self.grad_no_sens(self.network, self.weights)(*inputs)
-        self.optimizer(ops.clip_by_global_norm(self.grad_reducer(grads), 0.1))
-        return loss
 
 
 class Accumulated(nn.TrainOneStepCell):
