@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import mycelia_lite as mslite
@@ -65,6 +66,21 @@ def test_layers_of_8_bit_integers_give_every_integer(tmp_path):
     answers_in_c(converted_products(tmp_path, "int8", KINDS), tmp_path / "all")
     text = (tmp_path / "all/src/kernels.c").read_text()
     assert "micro_conv_i8" in text and "micro_depthwise_i8" in text and "micro_linear_i8" in text
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_by_zero_and_shifts_by_more_than_their_width_are_the_runtimes(tmp_path, dtype):
+    bits = 8 * np.dtype(dtype).itemsize
+    second = operator_cases.fixed(
+        [0, 0, 0, -1, -1, -1, 3, 3, bits, bits, bits + 1, bits + 1, bits - 1], dtype
+    )
+    paths = []
+    for kind in ("bitwise_left_shift", "bitwise_right_shift", "FloorDiv", "FloorMod"):
+        primitive = Table(kind) if kind[0].isupper() else Table("Custom", type=kind)
+        made = operator_cases.Case(primitive, [np.ones(13, dtype), second], [dtype.upper()])
+        paths.append(str(tmp_path / f"{kind}.ms"))
+        operator_cases.write_case(paths[-1], made)
+    answers_in_c(paths, tmp_path / "all")
 
 
 def test_depthwise_layers_of_uint8_give_every_integer_by_sums_in_float32(tmp_path):

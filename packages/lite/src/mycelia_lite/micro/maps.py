@@ -62,9 +62,9 @@ _WHOLE = {
     "abs": "{0} < 0 ? (T)((U)0 - (U){0}) : {0}",
     "add": "(T)((U){0} + (U){1})",
     "bitwise_and": "(T)({0} & {1})",
-    "bitwise_left_shift": "(T)((U){0} << {1})",
+    "bitwise_left_shift": "(T)((U){1} < {bits} ? (U){0} << {1} : 0)",
     "bitwise_or": "(T)({0} | {1})",
-    "bitwise_right_shift": "(T)({0} >> {1})",
+    "bitwise_right_shift": "(T)({0} >> ((U){1} < {bits} ? {1} : {bits} - 1))",
     "bitwise_xor": "(T)({0} ^ {1})",
     "floor_div": "(T)micro_floor_quotient({0}, {1}, {most})",
     "floor_mod": "(T)micro_floor_remainder({0}, {1})",
@@ -189,7 +189,7 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
         return _rescaled(made, operands[0], a)
     names = {name: number(v, given) for name, v in a.items() if isinstance(v, float)}
     if given.kind == "i":
-        names["most"] = number(np.iinfo(given).max, given)
+        names |= {"most": number(np.iinfo(given).max, given), "bits": str(8 * given.itemsize)}
     single = given.itemsize == 4
     text = template(program, step).format(
         *operands, f="f" if single else "", one="1.0f" if single else "1.0", **names
