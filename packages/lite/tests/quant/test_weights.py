@@ -15,6 +15,7 @@ import mycelia_lite as mslite
 from mycelia_lite.converter import ConversionError, convert, trial
 from mycelia_lite.format import Table, read, write
 from mycelia_lite.quant import WeightQuantization, quantize_weights
+from mycelia_lite.quant.rounding import round_rows
 
 from ..converter.optimise.small_models import Net
 from . import reference
@@ -179,6 +180,18 @@ def test_one_number_is_exact_whatever_the_width():
             quantize_weights(model, few(bits))
             found = reference.weights(model.allTensors[w], 0).astype(np.float32)
             assert (found == np.float32(number)).all()
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_rows_far_from_zero_have_zeros_that_a_file_holds_and_integers_less_them_are_exact(bits):
+    rows = np.random.default_rng(3).uniform(1e4, 1e4 + 0.01, (3, 64)).astype(np.float32)
+    rounded = round_rows(rows, bits, shifts=False)
+    assert np.abs(rounded.zero).max() < 2**23
+    assert np.abs(rounded.numbers() / rows - 1).max() < 3e-7
+    net, _, w, _, _ = product(1, 64, 3)
+    net.allTensors[w].data = rows.tobytes()
+    quantize_weights(net, WeightQuantization(bits=bits, bias_correction=False))
+    assert [p.zeroPoint for p in net.allTensors[w].quantParams] == rounded.zero.tolist()
 
 
 def test_zeros_stay_zeros():

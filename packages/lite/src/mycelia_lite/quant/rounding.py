@@ -10,6 +10,7 @@ import numpy as np
 _SEARCHED = 8  # bits: of more the extremes of a row are its best range
 _SAMPLE = 512  # elements of a row by which ranges are compared
 _REFITS = 3
+_FARTHEST = 1 << 22  # zeros: integers less these are exact in float32
 _AT_ONCE = 1 << 20  # elements
 
 
@@ -82,9 +83,12 @@ def _factor(rows: np.ndarray, low: np.ndarray, high: np.ndarray, bits: int, shif
 def _levels(low: np.ndarray, high: np.ndarray, factor: np.ndarray, bits: int, shifts: bool):
     """(scale, zero, shift) of levels over the middle part of a range, as a file holds them."""
     middle, half = (low + high) / 2, (high - low) / 2 * factor
-    scale = (
-        np.maximum(2 * half / (2**bits - 1), np.finfo(np.float32).tiny).astype(np.float32).astype(np.float64)
+    least = (
+        np.finfo(np.float32).tiny
+        if shifts
+        else np.maximum(np.abs(middle) / _FARTHEST, np.finfo(np.float32).tiny)
     )
+    scale = np.maximum(2 * half / (2**bits - 1), least).astype(np.float32).astype(np.float64)
     offset = middle - half + 2 ** (bits - 1) * scale  # of the level 0
     nothing = np.zeros_like(scale)
     return (scale, nothing, offset) if shifts else (scale, np.round(-offset / scale), nothing)
