@@ -1,7 +1,7 @@
 """Short messages between processes that share memory: a place where each writes what the others look for.
 
-Whoever looks often enough needs no system call; who waits long says so on its own board, and is woken by a
-message (`Board.sleeping`). What one core writes must be seen by others in that order, as it is on x86.
+Whoever looks often enough needs no system call; who waits long says on its own board what for (`Board.say`),
+and is woken. What one core writes must be seen by others in that order, as it is on x86.
 """
 
 from __future__ import annotations
