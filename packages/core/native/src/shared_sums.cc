@@ -6,7 +6,6 @@
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #include <numpy/arrayobject.h>
 
-#include <cerrno>
 #include <cmath>
 
 #ifdef __linux__
@@ -143,6 +142,18 @@ PyObject* add_up(PyObject*, PyObject* args) {
 
 #ifdef __linux__
 
+double monotonic() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+// For `most` seconds, unless the word has another value than `before`, somebody wakes those who wait for it, or a signal comes.
+void sleep_for(const uint32_t* word, uint32_t before, double most) {
+  const timespec time = {static_cast<time_t>(most), static_cast<long>((most - std::floor(most)) * 1e9)};
+  syscall(SYS_futex, word, FUTEX_WAIT, before, &time, nullptr, 0);
+}
+
 // The lower half of a word of 8 bytes.
 uint32_t* word_at(PyObject* memory, Py_ssize_t offset) {
   char* bytes = bytes_of(memory, false);
@@ -165,14 +176,9 @@ PyObject* await_word(PyObject*, PyObject* args) {
   const uint32_t wanted = static_cast<uint32_t>(value);
   auto is_there = [&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == wanted; };
   PyThreadState* state = PyEval_SaveThread();
-  auto now = [] {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
-  };
-  const double begin = now();
+  const double begin = monotonic();
   bool found = is_there();
-  while (!found && now() - begin < spins) {
+  while (!found && monotonic() - begin < spins) {
     for (int i = 0; i < 32 && !(found = is_there()); ++i) {
 #if defined(__x86_64__)
       __builtin_ia32_pause();
@@ -181,10 +187,7 @@ PyObject* await_word(PyObject*, PyObject* args) {
   }
   if (!found && sleeps > 0) {
     const uint32_t before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    if (before != wanted) {
-      timespec most = {static_cast<time_t>(sleeps), static_cast<long>((sleeps - std::floor(sleeps)) * 1e9)};
-      syscall(SYS_futex, word, FUTEX_WAIT, before, &most, nullptr, 0);  // a signal or another value ends it, too
-    }
+    if (before != wanted) sleep_for(word, before, sleeps);
     found = is_there();
   }
   PyEval_RestoreThread(state);
@@ -217,12 +220,6 @@ struct Slot {
 Slot slot_at(char* memory, int64_t number) { return {memory + number % 2 * kSlot}; }
 int64_t* sleeps_at(char* memory) { return reinterpret_cast<int64_t*>(memory + 2 * kSlot); }
 
-double monotonic() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
 // Until the slot is written, for `spins` seconds awake and `sleeps` asleep. Meanwhile others get the core: among them may
 // be the member that is waited for.
 bool await_slot(const Slot& slot, int64_t number, int64_t* asleep, double spins, double sleeps) {
@@ -240,10 +237,7 @@ bool await_slot(const Slot& slot, int64_t number, int64_t* asleep, double spins,
   __atomic_store_n(asleep, 1, __ATOMIC_SEQ_CST);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   const uint32_t before = __atomic_load_n(slot.word(), __ATOMIC_ACQUIRE);
-  if (!slot.is_of(number)) {
-    timespec most = {0, static_cast<long>(sleeps * 1e9)};
-    syscall(SYS_futex, slot.word(), FUTEX_WAIT, before, &most, nullptr, 0);
-  }
+  if (!slot.is_of(number)) sleep_for(slot.word(), before, sleeps);
   __atomic_store_n(asleep, 0, __ATOMIC_RELEASE);
   return slot.is_of(number);
 }
