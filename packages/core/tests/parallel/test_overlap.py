@@ -97,9 +97,15 @@ def test_sums_are_divided_and_scattered(run):
         (lambda g, x: g.start_reduction([x]), lambda g, x: g.start_reduction([x[:70]]), ["[4096]", "[70]"]),
         (lambda g, x: g.start_reduction([x]), lambda g, x: g.start_reduction([x.astype(np.float64)]),
          ["float32 [4096]", "float64 [4096]"]),
+        (lambda g, x: g.start_reduction([x]), lambda g, x: g.start_reduction([x.reshape(64, 64)]),
+         ["[4096]", "[64, 64]"]),
+        (lambda g, x: g.start_reduction([*x.reshape(64, 8, 8)]),
+         lambda g, x: g.start_reduction([*x.reshape(64, 4, 16)]), ["[4096] in 64 arrays"]),
+        (lambda g, x: g.start_reduction([x]), lambda g, x: g.start_reduction([x], divisor=2),
+         ["divided by 2"]),
         (lambda g, x: g.start_reduction([x]), lambda g, x: g.all_gather(x), ["waits for", "all_gather("]),
     ],
-    ids=["name", "size", "dtype", "collective"],
+    ids=["name", "size", "dtype", "shape", "shapes", "divisor", "collective"],
 )  # fmt: skip
 def test_ranks_that_start_something_else_are_named(run, one, other, named):
     met = threading.Barrier(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from mycelia.engine.communication import reductions, shared
 
 #: Arrays up to this size go whole to everybody: one round of messages is quicker than half of the bytes.
 WHOLE_BYTES = 32 << 10
+_LISTED = 120  # characters of shapes that a call is told with; longer ones are told apart by a sum over them
 
 
 class Recipe(NamedTuple):
@@ -39,7 +41,11 @@ def recipe_of(
     sizes = [math.prod(shape) for shape in shapes]
     offsets, count = _layout(sizes, dtype)
     kind = "reduce_scatter" if scatters else "all_reduce"
-    what = f"{kind}({reduction}, {reductions.name_of(dtype)} [{count}], started for {name})"
+    listed = " ".join(str(list(shape)) for shape in shapes)
+    if len(listed) > _LISTED:
+        listed = f"[{count}] in {len(shapes)} arrays ({zlib.crc32(listed.encode()):x})"
+    then = "" if divisor == 1 else f", divided by {divisor:g}"
+    what = f"{kind}({reduction}, {reductions.name_of(dtype)} {listed}, started for {name}{then})"
     results = list(zip(offsets, sizes, shapes))
     if scatters:
         results = [(0, count // size, (count // size,))]
