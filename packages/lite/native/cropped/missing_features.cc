@@ -41,6 +41,10 @@ bool Planner::is_tail() const { return false; }
 Status Execution::run_stages(std::shared_ptr<Stage>, size_t, int, const Sink&) { return left_out(kControl); }
 #endif
 
+#ifdef LITE_WITHOUT_INTEGERS
+void integer_operator(Planner& p) { p.fail(kNotSupported, left_out("layers of integers").text); }
+#endif
+
 #ifdef LITE_WITHOUT_OUTSIDE
 Status OutsideFiles::find(std::string_view, int64_t, int64_t, const uint8_t**, uint64_t*) {
   return {kNotSupported, "lie in another file: " + left_out("such weights").text};

@@ -87,7 +87,9 @@ Status read_graphs(const Table& root, ModelFile* file) {
       node.kind = primitive.get<uint8_t>(kPrimitive_value - 2);
       node.attributes = primitive.table(kPrimitive_value);
       node.inputs = indices(table.span<uint32_t>(kCNode_inputIndex));
-      node.widens = table.get<int32_t>(kCNode_quantType) == kQuantType_QUANT_WEIGHT;
+      const int32_t quantized = table.get<int32_t>(kCNode_quantType);
+      node.widens = quantized == kQuantType_QUANT_WEIGHT;
+      node.of_integers = quantized == kQuantType_QUANT_ALL || quantized == kQuantType_QUANT_DYNAMIC;
       node.outputs = indices(table.span<uint32_t>(kCNode_outputIndex));
       if (const auto hidden = file->revealed.nodes.find(i); hidden != file->revealed.nodes.end()) {
         if (!hidden->second.kind) continue;

@@ -53,6 +53,7 @@ struct FileNode {
   // are inputs of the node. Custom of type Loop: the body; inputs are the number of runs, the condition, `carried` values, and what stays.
   std::vector<FileBranch> branches;
   bool widens = false;  // the weights that it reads are integers with scales
+  bool of_integers = false;  // it computes with integers of 8 bits, data and weights
   bool loops = false;
   bool by_number = false;  // input 0 is the number of the branch
   int carried = 0;

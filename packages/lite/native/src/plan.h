@@ -168,6 +168,14 @@ class Planner {
   // The product and the convolution of x with such weights.
   int low_bit_linear(int x, const LowBit& weights, int bias, int8_t activation, const Type& out);
   int low_bit_conv(int x, const LowBit& weights, int bias, const Windows& windows, int8_t activation, const Type& out);
+  const FileTensor& result(size_t i) const { return file_.tensors[node_->outputs[i]]; }  // what the file says of the i-th output
+  // The first result of the node's operator, if its inputs had these values (-1: those that they have).
+  int plainly(const std::vector<int>& values);
+  // A constant of integers as they lie in the file, also one that stands for float32.
+  int stored_integers(size_t i) { return value_of_bytes(node_->inputs[i], {abi_dtype(stored(i).dtype), stored(i).shape}); }
+  // The scale that a dynamic quantization found for a value, as a value; -1 if there is none.
+  int dynamic_scale(int value) const;
+  void set_dynamic_scale(int value, int scale) { dynamic_scales_[value] = scale; }
   int stored_bytes(size_t i) { return value_of_bytes(node_->inputs[i], {MYC_U8, {static_cast<int64_t>(stored(i).bytes)}}); }
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.
@@ -293,10 +301,14 @@ class Planner {
   std::unordered_map<int, const uint8_t*> numbers_;  // elements of values of the stage before
   std::vector<std::vector<Type>> results_;  // of the activations of the stage before
   std::unordered_map<uint32_t, int> firsts_;  // images by their form with the channels last
+  std::unordered_map<int, int> dynamic_scales_;  // of integers that a DynamicQuant of this stage made
   int64_t entered_ = 0;  // nodes of subgraphs
   Status status_;
 };
 
+
+// The node at work on integers of 8 bits with scales: quantType QUANT_ALL or QUANT_DYNAMIC (integer_layers.cc).
+void integer_operator(Planner& p);
 
 }  // namespace mycelia::lite
 

@@ -61,7 +61,7 @@ Status find_scales(ModelFile* file) {
       Scales* scales = file->tensors[i].scales.get();
       if (!scales) continue;
       const std::string which = "node '" + std::string(node.name) + "' (" + name_of_operator(node.kind) + ")";
-      if (!node.widens) return refuse(i, "which " + which + " does not compute yet");
+      if (!node.widens && !node.of_integers) return refuse(i, "which " + which + " does not compute yet");
       if (scales->scale.size() == 1) continue;
       const int axis = axis_of_scales(node, place, static_cast<int>(shape.size()));
       if (axis < 0 || axis >= static_cast<int>(shape.size()) || shape[axis] * scales->groups != static_cast<int64_t>(scales->scale.size()))

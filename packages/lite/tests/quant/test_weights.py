@@ -454,14 +454,13 @@ def test_settings_are_checked(fields, error, message):
         (
             "quant_type=WEIGHT\nbit_num=4",
             -600,
-            "quant_type must be WEIGHT_QUANT, FULL_QUANT or DYNAMIC_QUANT",
+            "quant_type must be one of WEIGHT_QUANT, FULL_QUANT, DYNAMIC_QUANT",
         ),
         ("bit_num=4", -600, "quant_type is missing"),
         ("quant_type=WEIGHT_QUANT\nbit_num=4\nenable_encode=false", -600, "enable_encode must be true"),
         ("quant_type=WEIGHT_QUANT\nskip_quant_node=nobody", -600, "no node is called 'nobody'"),
         ("quant_type=WEIGHT_QUANT\nmin_quant_weight_size=65535", -600, "no weights to quantize: 'Default/"),
-        ("quant_type=FULL_QUANT", -7, "only WEIGHT_QUANT is there"),
-        ("quant_type=DYNAMIC_QUANT", -7, "only WEIGHT_QUANT is there"),
+        ("quant_type=FULL_QUANT", -600, "data_preprocess_param\\] is missing"),
         ("quant_type=WEIGHT_QUANT\nworkspace=/tmp", -7, "weights are quantized in memory"),
     ],
 )

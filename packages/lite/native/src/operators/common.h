@@ -100,6 +100,9 @@ class Weights {
   Type type_;
 };
 
+// The pack of weights [columns, ...] of int8, less the zero point of each column if there is one; in a portable plan they are int16.
+int integer_pack(Planner& p, int weights, int zero);
+
 // The value after an activation without further attributes.
 int activated(Planner& p, int value, int8_t activation);
 

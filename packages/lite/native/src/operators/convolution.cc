@@ -126,11 +126,7 @@ OPERATOR(Conv2DFusion) {
   const int64_t group = a.get<int64_t>(kConv2DFusion_group, 1);
   if (!check_weights(p, image, weight, group) || !check_channels(p, image, w, w.shape[3] * group)) return;
   check_bias(p, bias, w.shape[0]);
-  Windows windows;
-  windows.kernel[0] = w.shape[1], windows.kernel[1] = w.shape[2];
-  read_pair(p, a.span<int64_t>(kConv2DFusion_stride), "stride", 1, 1, windows.stride);
-  read_pair(p, a.span<int64_t>(kConv2DFusion_dilation), "dilation", 1, 1, windows.dilation);
-  if (p.ok()) place_windows(p, image, a.get<int8_t>(kConv2DFusion_pad_mode), a.span<int64_t>(kConv2DFusion_pad_list), &windows);
+  const Windows windows = convolution_windows(p, image, w.shape);
   if (!p.ok()) return;
 
   const int64_t outputs = w.shape[0], per_group = w.shape[3];

@@ -21,26 +21,6 @@ int64_t first_of(Planner& p, const Type& x, const Type& table) {
 
 constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
 
-// The pack of weights [columns, ...] of int8, less the zero point of each column if there is one; in a portable plan they are int16.
-int integer_pack(Planner& p, int weights, int zero) {
-  const Type w = p.type(weights);
-  const auto widened = [&](int value, std::vector<int64_t> shape) { return p.emit("cast", {p.view(value, shape)}, myc_cast_attrs{MYC_I16}, Type{MYC_I16, shape}); };
-  if (p.is_portable()) {
-    const int wide = widened(weights, w.shape);
-    std::vector<int64_t> columns(w.shape.size(), 1);
-    columns[0] = w.shape[0];
-    return zero < 0 ? wide : p.emit("sub", {wide, widened(zero, columns)}, Type{MYC_I16, w.shape});
-  }
-  return p.once(message({"integers ", zero < 0 ? uintptr_t{0} : reinterpret_cast<uintptr_t>(p.constant(zero))}), weights, [&] {
-    const bool is_image = w.rank() == 4;
-    const int turned = is_image ? p.emit("transpose", {weights}, myc_transpose_attrs{ints({0, 3, 1, 2})},
-                                         Type{w.dtype, {w.shape[0], w.shape[3], w.shape[1], w.shape[2]}})
-                                : weights;
-    const int64_t depth = element_count(w.shape) / w.shape[0];
-    return p.emit("quantized_pack", {turned, zero}, Type{MYC_I16, {(depth + depth % 2) * padded(w.shape[0])}});
-  });
-}
-
 // The zero point and limits of a scaling and the dtype of its results.
 template <class Attributes>
 void read_limits(Planner& p, Attributes& a, int32_t* dtype) {
@@ -85,6 +65,25 @@ int columns_of(Planner& p, int factors, int64_t columns, int64_t* grows) {
 }
 
 }  // namespace
+
+int integer_pack(Planner& p, int weights, int zero) {
+  const Type w = p.type(weights);
+  const auto widened = [&](int value, std::vector<int64_t> shape) { return p.emit("cast", {p.view(value, shape)}, myc_cast_attrs{MYC_I16}, Type{MYC_I16, shape}); };
+  if (p.is_portable()) {
+    const int wide = widened(weights, w.shape);
+    std::vector<int64_t> columns(w.shape.size(), 1);
+    columns[0] = w.shape[0];
+    return zero < 0 ? wide : p.emit("sub", {wide, widened(zero, columns)}, Type{MYC_I16, w.shape});
+  }
+  return p.once(message({"integers ", zero < 0 ? uintptr_t{0} : reinterpret_cast<uintptr_t>(p.constant(zero))}), weights, [&] {
+    const bool is_image = w.rank() == 4;
+    const int turned = is_image ? p.emit("transpose", {weights}, myc_transpose_attrs{ints({0, 3, 1, 2})},
+                                         Type{w.dtype, {w.shape[0], w.shape[3], w.shape[1], w.shape[2]}})
+                                : weights;
+    const int64_t depth = element_count(w.shape) / w.shape[0];
+    return p.emit("quantized_pack", {turned, zero}, Type{MYC_I16, {(depth + depth % 2) * padded(w.shape[0])}});
+  });
+}
 
 CUSTOM(lookup) {  // for each integer of 8 bits the element of a table of 256 in its place
   const int x = p.input(0), table = p.input(1);

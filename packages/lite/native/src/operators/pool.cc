@@ -30,13 +30,18 @@ Windows windows_of(Planner& p, const Type& image, const Fields& f) {
   return w;
 }
 
+constexpr Fields kLargest{kMaxPoolFusion_kernel_size, kMaxPoolFusion_strides, kMaxPoolFusion_pad, kMaxPoolFusion_pad_mode, kMaxPoolFusion_round_mode,
+                          kMaxPoolFusion_global, kMaxPoolFusion_activation_type};
+constexpr Fields kMean{kAvgPoolFusion_kernel_size, kAvgPoolFusion_strides, kAvgPoolFusion_pad, kAvgPoolFusion_pad_mode, kAvgPoolFusion_round_mode,
+                       kAvgPoolFusion_global, kAvgPoolFusion_activation_type};
+
 template <class Attributes>
-void pool(Planner& p, const char* op, const Fields& f, Attributes (*attributes)(const Windows&, int64_t last)) {
+void pool(Planner& p, const char* op, Attributes (*attributes)(const Windows&, int64_t last)) {
   const int x = p.input(0);
   const Type image = p.type(x);
-  const Windows w = windows_of(p, image, f);
+  int8_t activation;
+  const Windows w = pool_windows(p, image, &activation);
   if (!p.ok()) return;
-  const int8_t activation = p.node().attributes.get<int8_t>(f.activation);
   if (const int first = p.first_of(x); first >= 0) {
     const Type out{image.dtype, {image.shape[0], image.shape[3], w.size[0], w.size[1]}};
     p.set_output(0, p.channels_last(activated(p, p.emit(op, {first}, attributes(w, 0), out), activation)));
@@ -52,18 +57,20 @@ myc_ints pads(const Windows& w) { return ints({w.pad[0], w.pad[1], w.pad[2], w.p
 
 }  // namespace
 
+Windows pool_windows(Planner& p, const Type& image, int8_t* activation) {
+  const Fields& f = p.node().kind == kOp_MaxPoolFusion ? kLargest : kMean;
+  *activation = p.node().attributes.get<int8_t>(f.activation);
+  return windows_of(p, image, f);
+}
+
 OPERATOR(MaxPoolFusion) {
-  const Fields f{kMaxPoolFusion_kernel_size, kMaxPoolFusion_strides, kMaxPoolFusion_pad, kMaxPoolFusion_pad_mode, kMaxPoolFusion_round_mode,
-                 kMaxPoolFusion_global, kMaxPoolFusion_activation_type};
-  pool<myc_max_pool_attrs>(p, "max_pool", f, [](const Windows& w, int64_t last) {
+  pool<myc_max_pool_attrs>(p, "max_pool", [](const Windows& w, int64_t last) {
     return myc_max_pool_attrs{kernel(w), stride(w), pads(w), ints({1, 1}), w.ceil, last};
   });
 }
 
 OPERATOR(AvgPoolFusion) {
-  const Fields f{kAvgPoolFusion_kernel_size, kAvgPoolFusion_strides, kAvgPoolFusion_pad, kAvgPoolFusion_pad_mode, kAvgPoolFusion_round_mode,
-                 kAvgPoolFusion_global, kAvgPoolFusion_activation_type};
-  pool<myc_avg_pool_attrs>(p, "avg_pool", f, [](const Windows& w, int64_t last) {
+  pool<myc_avg_pool_attrs>(p, "avg_pool", [](const Windows& w, int64_t last) {
     return myc_avg_pool_attrs{kernel(w), stride(w), pads(w), w.ceil, /*count_include_pad=*/0, /*divisor=*/0, last};
   });
 }

@@ -61,4 +61,15 @@ void place_windows(Planner& p, const Type& image, int8_t pad_mode, const Span<in
   }
 }
 
+Windows convolution_windows(Planner& p, const Type& image, const std::vector<int64_t>& weights) {
+  using namespace schema;
+  const Table& a = p.node().attributes;
+  Windows windows;
+  windows.kernel[0] = weights[1], windows.kernel[1] = weights[2];
+  read_pair(p, a.span<int64_t>(kConv2DFusion_stride), "stride", 1, 1, windows.stride);
+  read_pair(p, a.span<int64_t>(kConv2DFusion_dilation), "dilation", 1, 1, windows.dilation);
+  if (p.ok()) place_windows(p, image, a.get<int8_t>(kConv2DFusion_pad_mode), a.span<int64_t>(kConv2DFusion_pad_list), &windows);
+  return windows;
+}
+
 }  // namespace mycelia::lite

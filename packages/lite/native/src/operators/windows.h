@@ -22,6 +22,12 @@ void read_pads(Planner& p, const Span<int64_t>& given, int64_t* pad);
 // Sets pads by the pad mode of the schema (0 explicit, 1 same, 2 valid), and the size of the result.
 void place_windows(Planner& p, const Type& image, int8_t pad_mode, const Span<int64_t>& pads, Windows* w);
 
+// Those of the MaxPoolFusion or AvgPoolFusion at work, and its activation.
+Windows pool_windows(Planner& p, const Type& image, int8_t* activation);
+
+// Those of the Conv2DFusion at work, with weights [O, kh, kw, I / group].
+Windows convolution_windows(Planner& p, const Type& image, const std::vector<int64_t>& weights);
+
 }  // namespace mycelia::lite
 
 #endif

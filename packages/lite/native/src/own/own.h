@@ -69,6 +69,30 @@ struct PairAttributes {
   int64_t how;  // 0 the sum of what the tables have, 1 the difference, 2 the product
   RescaleAttributes scale;
 };
+struct QuantizeAttributes {  // between numbers and (q - zero) * scale
+  double scale;
+  int64_t zero, low, high;
+};
+struct DynamicQuantizeAttributes {
+  int64_t together;  // one scale for all rows
+};
+struct CombineAttributes {
+  int64_t how;  // 0 the sum, 1 the difference, 2 the product of (x - x_zero) * x_scale and (y - y_zero) * y_scale
+  int64_t x_zero, y_zero;
+  double x_scale, y_scale;
+  int64_t zero, low, high;
+};
+struct IntegerPoolAttributes {
+  int64_t kernel[2], stride[2], pad[2];  // pad: top, left
+  int64_t largest;  // else the mean of what lies in the image
+  int64_t x_zero;
+  double scale;  // a step of x in steps of y
+  int64_t zero, low, high;
+};
+struct IntegerDepthwiseAttributes {
+  myc_ints kernel, stride, pad, dilation;
+  int64_t x_zero, zero, low, high;
+};
 struct TakeAttributes {
   int64_t axis;
 };

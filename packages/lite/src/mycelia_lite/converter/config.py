@@ -10,16 +10,10 @@ from dataclasses import dataclass, field
 from mycelia_lite import ini
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.options import READERS, invalid, names_of, switch
-from mycelia_lite.quant import settings
+from mycelia_lite.quant import Quantization, sections
 
 MODEL_KEYS = ("fmk", "modelFile", "weightFile", "outputFile")
 
-_FULL = "integers for data are not there, only for weights"
-_WEIGHTS = (
-    "common_quant_param",
-    "weight_quant_param",
-    "mixed_bit_weight_quant_param",
-)  # read by `quant.settings`
 #: Section -> its keys, and why it cannot be had; "" for one that is read.
 SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "registry": ("", ("plugin_path", "disable_fusion", "fusion_blacklists")),
@@ -38,18 +32,18 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
         "", ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
     ),
     "full_quant_param": (
-        _FULL,
+        "",
         ("activation_quant_method", "bias_correction", "per_channel", "target_device", "smooth_alpha",
-         "enable_smooth_shift"),
+         "enable_smooth_shift", "target_cosine"),
     ),
-    "dynamic_quant_param": (_FULL, ("quant_strategy",)),
+    "dynamic_quant_param": ("", ("quant_strategy",)),
     "data_preprocess_param": (
-        _FULL,
+        "",
         ("calibrate_path", "calibrate_size", "input_type", "image_to_format", "normalize_mean",
          "normalize_std", "resize_width", "resize_height", "resize_method", "center_crop_width",
          "center_crop_height"),
     ),
-    "transform_quant_param": (_FULL, ("export_precision_mode",)),
+    "transform_quant_param": ("the precision of Ascend's files is not there", ("export_precision_mode",)),
     "micro_param": (
         "C code for microcontrollers is not generated",
         ("enable_micro", "target", "codegen_mode", "support_parallel", "debug_mode", "save_path",
@@ -63,7 +57,7 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
 @dataclass
 class Config:
     """`models`: options of each `[model_param]` by name; `without_fusions`: names, None for all fusions;
-    `pack_weights`: whether weights are packed in the file; `quantization`: its sections about weights.
+    `pack_weights`: whether weights are packed in the file; `quantization`: its sections about that.
     """
 
     models: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -74,7 +68,7 @@ class Config:
 
 @contextlib.contextmanager
 def _quantization(place: str) -> Iterator[None]:
-    """Errors of `quant.settings` as those of a conversion."""
+    """Errors of `quant.sections` as those of a conversion."""
     try:
         yield
     except NotImplementedError as error:
@@ -83,17 +77,18 @@ def _quantization(place: str) -> Iterator[None]:
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"{place}{error}") from error
 
 
-def quantization_of(config: Config) -> settings.WeightQuantization | None:
-    """What the sections about weights ask for together. Errors: ConversionError."""
+def quantization_of(config: Config) -> Quantization | None:
+    """What the sections about quantization ask for together. Errors: ConversionError."""
     if not config.quantization:
         return None
     if "quant_type" not in config.quantization.get("common_quant_param", {}):
         raise ConversionError(
             Code.INPUT_PARAM_INVALID,
-            "configFile: [common_quant_param] quant_type is missing: WEIGHT_QUANT quantizes weights",
+            "configFile: [common_quant_param] quant_type is missing: WEIGHT_QUANT quantizes weights, "
+            "FULL_QUANT data, too, DYNAMIC_QUANT data as they run",
         )
     with _quantization("configFile: "):
-        return settings.from_sections(config.quantization)
+        return sections.from_sections(config.quantization)
 
 
 def read(path: str) -> Config:
@@ -101,11 +96,11 @@ def read(path: str) -> Config:
     if not os.path.isfile(path):
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"configFile: the file {path} does not exist")
     try:
-        sections = ini.read(path)
+        found = ini.read(path)
     except (ini.IniError, OSError) as error:
         raise ConversionError(Code.INPUT_PARAM_INVALID, f"configFile: {error}") from error
     config, seen = Config(), set()
-    for section in sections:
+    for section in found:
         if section.name in seen and section.name != "model_param":
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID, f"configFile: {section.place}: [{section.name}] comes twice"
@@ -133,9 +128,9 @@ def enter(config: Config, name: str, values: Mapping[str, str], place: str) -> N
         if name == "micro_param" and values.get("enable_micro", "false") == "false":
             return
         raise NotAvailable(f"{place}: [{name}]: {missing}")
-    if name in _WEIGHTS:
+    if name in sections.SECTIONS:
         with _quantization(f"{place}: "):
-            settings.check_sections({name: values})
+            sections.check_section(name, values)
         config.quantization[name] = dict(values)
         return
     if name == "model_param":

@@ -27,7 +27,16 @@ from mycelia_lite.converter.rules import RULES
 from mycelia_lite.converter.source import Source
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import FmkType, ModelType
-from mycelia_lite.quant import Layer, quantize_weights, report
+from mycelia_lite.quant import (
+    DynamicQuantization,
+    FullQuantization,
+    Layer,
+    Result,
+    quantize_dynamic,
+    quantize_full,
+    quantize_weights,
+    report,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class Report:
 
     `fusions`: how often each rule of the optimiser fired; `transposes`: how many there were before it and are
     after it; `parts`: names of the nodes that each fused node stands for; `departures`: what `check` found;
-    `layers`: what became of weights that were to be quantized.
+    `layers`: what became of weights that were to be quantized; `quantized`: of data, too.
     """
 
     path: str
@@ -45,6 +54,7 @@ class Report:
     parts: Mapping[str, tuple[str, ...]]
     departures: Sequence[Departure] = ()
     layers: Sequence[Layer] = ()
+    quantized: Result | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ def _run(job: Job) -> Report:
         return Report(job.path, {}, (0, 0), {})
     model, kept, comparison = _imported(job)
     written = model.copy() if comparison else model
-    done, layers = _finish(model, job, kept)
+    done, layers, result = _finish(model, job, kept)
     if job.options.infer:
         trial.run(model)
     departures: Sequence[Departure] = ()
@@ -110,16 +120,16 @@ def _run(job: Job) -> Report:
                 error.args = (f"{error.args[0]}; without {guilty} it does not depart",)
             raise
     storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
-    if job.options.quantization is not None and job.options.quantization.report:
-        report.write(job.options.quantization.report, layers)
-    return Report(job.path, done.fired, done.transposes, done.parts, departures, layers)
+    if (how := job.options.quantization) is not None and how.report:
+        report.write(how.report, layers, result, how.calibration if result is not None else ())
+    return Report(job.path, done.fired, done.transposes, done.parts, departures, layers, result)
 
 
 def _finish(
     model: ms_format.Table, job: Job, kept: Kept | None, without: Collection[str] = ()
-) -> tuple[optimise.Optimised, Sequence[Layer]]:
+) -> tuple[optimise.Optimised, Sequence[Layer], Result | None]:
     """Borders, the optimiser but the rules in `without`, and storage, in place; what the optimiser did, and
-    what became of weights that are quantized.
+    what became of weights and data that are quantized.
 
     `kept`: what is stored as in the source.
     """
@@ -131,16 +141,23 @@ def _finish(
     if kept is not None:
         integers.store(model, kept.scales)
     layers: Sequence[Layer] = ()
-    if job.options.quantization is not None:
+    result = None
+    if (how := job.options.quantization) is not None:
         try:
-            layers = quantize_weights(model, job.options.quantization)
+            if isinstance(how, FullQuantization):
+                result = quantize_full(model, how)
+                layers = result.layers
+            elif isinstance(how, DynamicQuantization):
+                layers = quantize_dynamic(model, how)
+            else:
+                layers = quantize_weights(model, how)
         except ValueError as error:
             raise ConversionError(Code.INPUT_PARAM_INVALID, f"quantization: {error}") from error
     if job.options.weight_fp16 or (kept is not None and kept.halves):
         storage.halve(model, exactly=not job.options.weight_fp16)
     if job.options.pack_weights:
         panels.pack(model)
-    return done, layers
+    return done, layers, result
 
 
 def _left_out(options: Options, without: Collection[str]) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from mycelia_lite.converter import config
 from mycelia_lite.converter.convert import Job, Report, run, with_fusions
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.options import LARGEST_SIZE, Options
 from mycelia_lite.enums import DataType, FmkType, Format, ModelType
-from mycelia_lite.quant import WeightQuantization
+from mycelia_lite.quant import Quantization
 
 _BORDER_TYPES = tuple(DataType[n] for n in ("FLOAT32", "FLOAT16", "INT8", "UINT8", "INT32", "INT64"))
 
@@ -128,14 +128,15 @@ class Converter:
         self._set(pack_weights=on)
 
     @property
-    def quantization(self) -> WeightQuantization | None:
-        """How weights are stored in fewer bits; None: as they are. What a configuration says wins."""
+    def quantization(self) -> Quantization | None:
+        """How weights, or weights and data, get fewer bits; None: not at all. A configuration wins."""
         return self._options.quantization
 
     @quantization.setter
-    def quantization(self, how: WeightQuantization | None) -> None:
-        if how is not None:
-            _is_a("quantization", how, WeightQuantization)
+    def quantization(self, how: Quantization | None) -> None:
+        if how is not None and not isinstance(how, Quantization):
+            kinds = ", ".join(kind.__name__ for kind in get_args(Quantization))
+            raise TypeError(f"quantization must be one of {kinds}, but got {type(how).__name__}")
         self._set(quantization=how)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.enums import DataType, Format, ModelType
-from mycelia_lite.quant.settings import WeightQuantization
+from mycelia_lite.quant.settings import Quantization
 
 LARGEST_SIZE = 2**31 - 1  # of an axis of a tensor in a .ms file
 _MOST_BYTES = 2**31 - 1  # of a FlatBuffers file: its offsets are signed in some readers
@@ -26,7 +26,7 @@ class Options:
     pack_weights: weights lie in the file as kernels read them, for this runtime alone.
     optimize_transformer: attention becomes one node, for this runtime alone.
     save_type: the kind of file that is written, MINDIR_LITE (.ms) or MINDIR.
-    quantization: how weights are stored in fewer bits, None for none.
+    quantization: how weights, or weights and data, have fewer bits, None for none.
     """
 
     input_shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Options:
     pack_weights: bool = False
     signature: str = ""
     save_type: ModelType = ModelType.MINDIR_LITE
-    quantization: WeightQuantization | None = None
+    quantization: Quantization | None = None
 
 
 def invalid(name: str, expected: str, text: str) -> ConversionError:

@@ -1,9 +1,13 @@
-"""What a quantization is asked for: in Python, or by the sections of MindSpore Lite's configuration."""
+"""What a quantization is asked for in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
+
+from mycelia_lite.quant import calibration
+from mycelia_lite.quant.ranges import METHODS
 
 _MOST = 65535  # of sizes in a configuration
 _RUN = 32  # weights, of whole ones of which groups consist
@@ -38,19 +42,7 @@ class WeightQuantization:
     report: str = ""
 
     def __post_init__(self) -> None:
-        limits = (
-            ("bits", 0, 16),
-            ("most_bytes", 0, 2**63),
-            ("min_size", 0, _MOST),
-            ("min_channels", 0, _MOST),
-            ("group", 0, _MOST),
-        )
-        for name, low, high in limits:
-            value = getattr(self, name)
-            if type(value) is not int:
-                raise TypeError(f"{name} must be an int, but got {type(value).__name__}")
-            if not low <= value <= high:
-                raise ValueError(f"{name} must be from {low} to {high}, but got {value}")
+        _whole(self, bits=16, most_bytes=2**63, min_size=_MOST, min_channels=_MOST, group=_MOST)
         if type(self.most_error) is not float or not 0 < self.most_error < 1:
             raise ValueError(f"most_error must be a float between 0 and 1, but got {self.most_error!r}")
         if self.group % _RUN:
@@ -59,94 +51,87 @@ class WeightQuantization:
             raise ValueError("group is for scales of channels, but per_channel is False")
         if self.bits > 8 and (self.group or self.compact):
             raise ValueError(f"group and compact are for at most 8 bits, but bits is {self.bits}")
-        for name in ("per_channel", "bias_correction", "compact"):
-            if type(getattr(self, name)) is not bool:
-                raise TypeError(f"{name} must be a bool, but got {type(getattr(self, name)).__name__}")
-        if not isinstance(self.report, str):
-            raise TypeError(f"report must be a str, but got {type(self.report).__name__}")
-        if isinstance(self.skip, str) or not all(isinstance(name, str) for name in self.skip):
-            raise TypeError(f"skip must be names of nodes, but got {self.skip!r}")
+        _switches(self, "per_channel", "bias_correction", "compact")
+        _texts(self)
 
 
-def from_sections(sections: Mapping[str, Mapping[str, str]]) -> WeightQuantization:
-    """What the sections of a configuration ask for.
+@dataclass(frozen=True, kw_only=True)
+class FullQuantization:
+    """Weights and data of 8 bits, which integer kernels compute with; inputs and outputs stay what they are.
 
-    Errors: ValueError that names section and key; NotImplementedError for what is not there.
+    calibration: data that show which numbers there are: a list with an array for each run, or a dictionary of
+    arrays by the names of inputs, or `Folders`. method: how ranges follow from them, MAX_MIN (extremes), KL
+    (the threshold of least divergence) or REMOVAL_OUTLIER (quantiles of 0.0001 and 0.9999). per_channel: a
+    scale for each channel of weights, else one. bias_correction: the mean error of each channel is taken out
+    of the bias. target_cosine: between outputs before and after; layers are left out until it holds; 0 for
+    none. min_size, min_channels, skip, report: as of `WeightQuantization`.
+
+    Errors: TypeError, ValueError that name the field.
     """
-    common = sections.get("common_quant_param", {})
-    weights = sections.get("weight_quant_param", {})
-    fields: dict[str, object] = {}
-    for key, name in (
-        ("bit_num", "bits"),
-        ("min_quant_weight_size", "min_size"), ("min_quant_weight_channel", "min_channels"),
-    ):  # fmt: skip
-        if key in common:
-            fields[name] = _number(
-                common[key], f"[common_quant_param] {key}", 0, 16 if name == "bits" else _MOST
-            )
-    if "init_scale" in (mixed := sections.get("mixed_bit_weight_quant_param", {})):
-        fields["most_error"] = _share(mixed["init_scale"], "[mixed_bit_weight_quant_param] init_scale")
-    if "group" in weights:
-        fields["group"] = _number(weights["group"], "[weight_quant_param] group", 0, _MOST)
-    for key in ("per_channel", "bias_correction", "compact"):
-        if key in weights:
-            fields[key] = _switch(weights[key], f"[weight_quant_param] {key}")
-    fields["skip"] = tuple(filter(None, map(str.strip, common.get("skip_quant_node", "").split(","))))
-    fields["report"] = common.get("debug_info_save_path", "")
-    encode = _switch(common.get("enable_encode", "true"), "[common_quant_param] enable_encode")
-    if not encode and fields.get("bits", 8) not in (8, 16):
-        raise ValueError(
-            f"[common_quant_param] enable_encode must be true unless bit_num is 8 or 16, but bit_num is "
-            f"{fields['bits']}"
-        )
-    return WeightQuantization(**fields)  # type: ignore[arg-type]
+
+    calibration: Any
+    method: str = "MAX_MIN"
+    per_channel: bool = True
+    bias_correction: bool = True
+    target_cosine: float = 0.0
+    min_size: int = 0
+    min_channels: int = 0
+    skip: Collection[str] = ()
+    report: str = ""
+
+    def __post_init__(self) -> None:
+        calibration.check(self.calibration)
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {self.method!r}")
+        if type(self.target_cosine) is not float or not 0 <= self.target_cosine < 1:
+            raise ValueError(f"target_cosine must be a float from 0 to 1, but got {self.target_cosine!r}")
+        _whole(self, min_size=_MOST, min_channels=_MOST)
+        _switches(self, "per_channel", "bias_correction")
+        _texts(self)
 
 
-def check_sections(sections: Mapping[str, Mapping[str, str]]) -> None:
-    """Look at each value by itself. Errors: as `from_sections`."""
-    for name, values in sections.items():
-        kind = values.get("quant_type", "WEIGHT_QUANT") if name == "common_quant_param" else "WEIGHT_QUANT"
-        if kind in ("FULL_QUANT", "DYNAMIC_QUANT"):
-            raise NotImplementedError(f"[{name}] quant_type={kind}: only WEIGHT_QUANT is there")
-        if kind != "WEIGHT_QUANT":
-            raise ValueError(
-                f"[{name}] quant_type must be WEIGHT_QUANT, FULL_QUANT or DYNAMIC_QUANT, but got {kind!r}"
-            )
-        for key, what in _ABSENT.items():
-            if values.get(key, "false") not in ("", "false", "off"):
-                raise NotImplementedError(f"[{name}] {key}={values[key]}: {what}")
-    from_sections(sections)
+@dataclass(frozen=True, kw_only=True)
+class DynamicQuantization:
+    """Weights of products of 8 bits, and data that become integers as they run; needs no data.
+
+    per_channel: a scale for each channel of weights, else one. rows: a scale for each row of data, as a word
+    of a text, else one for the tensor. min_size, skip, report: as of `WeightQuantization`.
+
+    Errors: TypeError, ValueError that name the field.
+    """
+
+    per_channel: bool = True
+    rows: bool = True
+    min_size: int = 0
+    skip: Collection[str] = ()
+    report: str = ""
+
+    def __post_init__(self) -> None:
+        _whole(self, min_size=_MOST)
+        _switches(self, "per_channel", "rows")
+        _texts(self)
 
 
-_ABSENT = {
-    "workspace": "weights are quantized in memory",
-    "dequant_strategy": "weights are decoded as they are multiplied, whatever the model",
-    "quant_strategy": "there is one strategy",
-    "max_segments": "weights are decoded as they are multiplied, nothing is cut into segments",
-    "update_mindir": "the result is a .ms file",
-    "auto_tune": "widths follow from weights alone",
-    "use_cv_data": "widths follow from weights alone",
-    "max_iterations": "widths follow from weights alone",
-}
+Quantization = WeightQuantization | FullQuantization | DynamicQuantization
 
 
-def _number(text: str, name: str, low: int, high: int) -> int:
-    if not text.isdecimal() or not low <= int(text) <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, but got {text!r}")
-    return int(text)
+def _whole(settings: Any, **limits: int) -> None:
+    for name, most in limits.items():
+        value = getattr(settings, name)
+        if type(value) is not int:
+            raise TypeError(f"{name} must be an int, but got {type(value).__name__}")
+        if not 0 <= value <= most:
+            raise ValueError(f"{name} must be from 0 to {most}, but got {value}")
 
 
-def _share(text: str, name: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0
-    if not 0 < number < 1:
-        raise ValueError(f"{name} must be between 0 and 1, but got {text!r}")
-    return number
+def _switches(settings: Any, *names: str) -> None:
+    for name in names:
+        if type(getattr(settings, name)) is not bool:
+            raise TypeError(f"{name} must be a bool, but got {type(getattr(settings, name)).__name__}")
 
 
-def _switch(text: str, name: str) -> bool:
-    if text not in ("on", "true", "off", "false"):
-        raise ValueError(f"{name} must be true or false, but got {text!r}")
-    return text in ("on", "true")
+def _texts(settings: Any) -> None:
+    if not isinstance(settings.report, str):
+        raise TypeError(f"report must be a str, but got {type(settings.report).__name__}")
+    if isinstance(settings.skip, str) or not all(isinstance(name, str) for name in settings.skip):
+        raise TypeError(f"skip must be names of nodes, but got {settings.skip!r}")

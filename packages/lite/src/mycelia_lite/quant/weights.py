@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,8 @@ class Layer:
     node, kind, tensor: names, and the operator's. shape: of the weights. bits: 0 if they were left as they
     are, and then why. scales: how many. bytes: of the integers. error: root of the mean square of what they
     depart by, relative to their own. cosine: between what they were and are. meaning: (scales, zeros,
-    shifts), with which integers stand for (q - zero) * scale + shift.
+    shifts), with which integers stand for (q - zero) * scale + shift. after: what they stand for, if data are
+    quantized, too.
     """
 
     node: str
@@ -36,6 +38,13 @@ class Layer:
     error: float = 0.0
     cosine: float = 1.0
     meaning: tuple[np.ndarray, ...] = field(default=((), (), ()), repr=False, compare=False)
+    after: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+
+def check_names(model: Table, skip: Collection[str]) -> None:
+    """Errors: ValueError for a name that no node has."""
+    if unknown := sorted(set(skip) - {node.name for node in model.nodes}):
+        raise ValueError(f"skip: no node is called '{unknown[0]}'")
 
 
 def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
@@ -44,9 +53,7 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
     Errors: ValueError if a weight is NaN or infinite, a name in `skip` is that of no node, or nothing is left
     to be quantized; the model is then as it was.
     """
-    names = {node.name for node in model.nodes}
-    if unknown := sorted(set(how.skip) - names):
-        raise ValueError(f"skip: no node is called '{unknown[0]}'")
+    check_names(model, how.skip)
     layers: dict[int, Layer] = {}
     found: list[_Found] = []
     used, edge, homes = readers(model), borders(model), Homes(model)
