@@ -91,14 +91,15 @@ Status read_low_bit(const FileNode& node, ModelFile* file, bool* found) {
 }
 
 bool Planner::low_bit(size_t i, int matrix, bool transposed, LowBit* found) {
-  if (!ok() || is_portable() || !is_compact(matrix) || !kernels().find("low_bit_pack", {MYC_U8})) return false;
+  if (!ok() || !is_compact(matrix) || (!is_portable() && !kernels().find("low_bit_pack", {MYC_U8}))) return false;
   const FileTensor& from = stored(i);
   const Type& t = type(matrix);
   const int axis = transposed || t.rank() != 2 ? 0 : 1;
   if (!from.scales || (from.scales->scale.size() > 1 && from.scales->axis != axis)) return false;
   const Scales& scales = *from.scales;
-  // Of 8 bits a convolution's weights are widened: its other forms are faster, and the memory is no more than MindSpore Lite's.
-  const bool whole = !scales.bits && t.rank() == 2 && item_bytes(abi_dtype(from.dtype)) == 1;
+  // Of 8 bits a convolution's weights are widened: its other forms are faster, and the memory is no more than MindSpore Lite's. A
+  // portable plan leaves that to whoever runs it.
+  const bool whole = !scales.bits && (is_portable() || t.rank() == 2) && item_bytes(abi_dtype(from.dtype)) == 1;
   if ((!scales.bits && !whole) || scales.bits > 8) return false;
   const int64_t outputs = t.shape[axis], depth = element_count(t.shape) / std::max<int64_t>(outputs, 1);
   const bool is_signed = from.dtype == kDataType_INT8;
@@ -114,18 +115,26 @@ bool Planner::low_bit(size_t i, int matrix, bool transposed, LowBit* found) {
   if (groups > 1) scale = groups_first(scale, groups), zero = groups_first(zero, groups), found->group = depth / groups;
   found->bits = whole ? 8 : scales.bits;
   const myc_low_bit_pack_attrs attributes{found->bits, outputs, depth, axis == 0, whole && is_signed};
+  found->scale = made_constant({MYC_F32, {groups, outputs}}, scale.data());
+  if (std::any_of(zero.begin(), zero.end(), [](float z) { return z != 0; })) found->zero = made_constant({MYC_F32, {groups, outputs}}, zero.data());
+  if (is_portable()) {  // the bytes as they are stored, and how: whether outputs are the first axis, and integers have a sign
+    std::vector<int32_t> words((from.bytes + 3) / 4);
+    std::memcpy(words.data(), from.data, static_cast<size_t>(from.bytes));
+    found->pack = made_constant({MYC_I32, {static_cast<int64_t>(words.size())}}, words.data());
+    const float order[] = {axis == 0 ? 1.0f : 0.0f, whole && is_signed ? 1.0f : 0.0f};
+    found->order = made_constant({MYC_F32, {2}}, order);
+    return ok();
+  }
   const int bytes = stored_bytes(i);
   const int64_t words = (depth + kRun - 1) / kRun * found->bits * padded(outputs);
   found->pack = once(axis ? "low bit" : "low bit^T", bytes, [&] { return emit_pack("low_bit_pack", bytes, attributes, Type{MYC_I32, {words}}); });
-  found->scale = made_constant({MYC_F32, {groups, outputs}}, scale.data());
-  if (std::any_of(zero.begin(), zero.end(), [](float z) { return z != 0; })) found->zero = made_constant({MYC_F32, {groups, outputs}}, zero.data());
   return ok();
 }
 
 int Planner::low_bit_linear(int x, const LowBit& weights, int bias, int8_t activation, const Type& out) {
   const int64_t fused = fused_activation(activation);
   const myc_low_bit_linear_attrs attributes{out.shape.back(), weights.bits, weights.group, fused < 0 ? 0 : fused};
-  const int y = emit("low_bit_linear", {x, weights.pack, weights.scale, weights.zero, bias, -1}, attributes, out);
+  const int y = emit("low_bit_linear", {x, weights.pack, weights.scale, weights.zero, bias, weights.order}, attributes, out);
   return fused < 0 ? activated(*this, y, activation) : y;
 }
 
@@ -139,7 +148,7 @@ int Planner::low_bit_conv(int x, const LowBit& weights, int bias, const Windows&
       ints({windows.pad[0], windows.pad[1], windows.pad[2], windows.pad[3]}),
       ints({windows.dilation[0], windows.dilation[1]}),
       fused < 0 ? 0 : fused};
-  const int y = emit("low_bit_conv_last", {x, weights.pack, weights.scale, weights.zero, bias, -1}, attributes, out);
+  const int y = emit("low_bit_conv_last", {x, weights.pack, weights.scale, weights.zero, bias, weights.order}, attributes, out);
   return fused < 0 ? activated(*this, y, activation) : y;
 }
 

@@ -133,9 +133,10 @@ struct Plan {
 // Makes the plan of a stage. What depends on constants alone is computed here.
 struct Windows;
 
-// Weights of at most 8 bits as kernels read them, integers for each of which there is one scale and zero.
+// Weights of at most 8 bits as kernels read them, integers for each of which there is one scale and zero. Of a portable plan `pack` has
+// the bytes of the file and `order` tells how these lie; it stands where other plans may have a residual.
 struct LowBit {
-  int pack = -1, scale = -1, zero = -1;
+  int pack = -1, scale = -1, zero = -1, order = -1;
   int64_t bits = 0, group = 0;
 };
 

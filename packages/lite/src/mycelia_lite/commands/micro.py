@@ -22,6 +22,12 @@ def micro(
     picture: Annotated[
         Path | None, typer.Option("--svg", help="Write the picture of the (first) model's arena.")
     ] = None,
+    ram_limit: Annotated[
+        int | None,
+        typer.Option(
+            "--ram-limit", "--ramLimit", help="Most bytes of an arena; first layers are cut to fit."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the inputs for the self-test.")] = 0,
 ) -> None:
     """Turn .ms models into plain C99 with one arena of known size."""
@@ -34,7 +40,7 @@ def micro(
     from mycelia_lite.micro import generate
 
     try:
-        reports = generate(models, output_path, parse_shapes(input_shape), seed)
+        reports = generate(models, output_path, parse_shapes(input_shape), seed, ram_limit)
         if picture is not None:
             write_text(picture, pictures.svg(reports[0].plan) + "\n")
     except (errors.MyceliaError, OSError, RuntimeError, ValueError) as e:

@@ -83,16 +83,24 @@ class Emitter:
 
     def _kernel(self, t: int, item: Call) -> str:
         self.used |= {item.function, item.struct}
-        text = ", ".join(
-            self._field(kind, places, item.fields[name]) for kind, name, places in library.fields(item.struct)
-        )
-        name = self.parameters.setdefault(f"{item.struct} {{{text}}}", f"p{len(self.parameters)}")
+        text = self._struct(item.struct, item.fields)
+        name = self.parameters.setdefault(f"{item.struct} {text}", f"p{len(self.parameters)}")
         arguments = [f"&{name}"]
         arguments += [self.pointer(v) for v in item.inputs] + [self.pointer(v, False) for v in item.outputs]
         if item.scratch:
             place = self.where.scratch[t]
             arguments.append(f"(void *)(arena + {place})")
-        return f"{item.function}({', '.join(arguments)});"
+        call = f"{item.function}({', '.join(arguments)})"
+        # What finds a place outside of a tensor ends the run.
+        return f"if ({call}) return {t + 1};" if library.parts()[item.function].can_fail else f"{call};"
+
+    def _struct(self, struct: str, given: dict[str, Any]) -> str:
+        """A struct with these fields, also those of structs in it."""
+        texts = [
+            self._struct(kind, given) if kind.startswith("micro_") else self._field(kind, places, given[name])
+            for kind, name, places in library.fields(struct)
+        ]
+        return "{" + ", ".join(texts) + "}"
 
     @staticmethod
     def _field(kind: str, places: int, value: Any) -> str:

@@ -13,8 +13,7 @@ import numpy as np
 from mycelia_lite import picture
 from mycelia_lite.micro import project
 from mycelia_lite.micro.emit import Emitter
-from mycelia_lite.micro.layout import layout, settle_states
-from mycelia_lite.micro.lower import lower
+from mycelia_lite.micro.fit import fitted
 from mycelia_lite.micro.prepare import prepare
 from mycelia_lite.micro.program import read
 from mycelia_lite.model import Model
@@ -42,19 +41,23 @@ def generate(
     output_path: str | os.PathLike,
     input_shape: Mapping[str, Sequence[int]] | None = None,
     seed: int = 0,
+    ram_limit: int | None = None,
 ) -> list[Report]:
     """Write C sources of one `.ms` file, or of several that share kernels and arena, to a folder.
 
     `input_shape`: sizes of inputs by name, where the file leaves them open. `seed`: of the inputs for the
-    self-test. The folder has `include`, `src`, `benchmark`, a Makefile and a CMakeLists.txt; nothing is
-    written before all of it is made.
+    self-test. `ram_limit`: bytes that the arena of each model may take; where it would take more, the first
+    layers are computed in bands of rows, which takes more products. The folder has `include`, `src`,
+    `benchmark`, a Makefile and a CMakeLists.txt; nothing is written before all of it is made.
 
-    Errors: TypeError, ValueError for arguments, RuntimeError for files that cannot be loaded,
-    NotImplementedError that names all that has no C code.
+    Errors: TypeError, ValueError for arguments and for a model that does not fit the limit, RuntimeError for
+    files that cannot be loaded, NotImplementedError that names all that has no C code.
     """
     paths = [model] if isinstance(model, (str, os.PathLike)) else list(model)
     if not paths:
         raise ValueError("model must name at least one file")
+    if ram_limit is not None and (isinstance(ram_limit, bool) or not isinstance(ram_limit, int)):
+        raise TypeError(f"ram_limit must be a number of bytes or None, but is {ram_limit!r}")
     folder = Path(output_path)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"output_path must be a folder, but {folder} is a file")
@@ -64,9 +67,7 @@ def generate(
         built = _built(path, dict(input_shape or {}))
         program = read(built)
         prepare(program)
-        items = lower(program)
-        settle_states(program, items)
-        where = layout(program, items)
+        program, items, where = fitted(program, ram_limit)
         emitter = Emitter(program, items, where, name)
         given = _inputs(built, seed)
         parts.append(project.Part(emitter, given, _answers(built, given)))

@@ -12,18 +12,20 @@ from mycelia_lite.micro.program import Program, Step
 
 _OWN = {"quantized_conv": "integer_conv", "quantized_matmul": "integer_linear"}
 _FLOAT = {"conv_last": "integer_conv", "linear": "integer_linear"}
+_WIDEST = 1 << 15  # weights are integers of 16 bits at most
 
 
 def join_integers(program: Program) -> None:
     """Let each scaling of sums and the layer that makes them be a step `integer_conv` or `integer_linear`.
 
-    Their inputs: data, weights, a bias of int32 or none, factors [4, columns].
+    Their inputs: data, weights, a bias of int32 or none, factors [4, columns]; without these the sums are
+    stored as float32.
     """
     reads = readers(program)
     maker = {v: s for s in program.steps for v in s.outputs}
     joined: dict[int, Step] = {}
     for step in program.steps:
-        if step.op != "rescale_columns" or step.attributes["together"]:
+        if step.op != "rescale_columns":
             continue
         host = maker.get(step.inputs[0])
         if (
@@ -37,7 +39,24 @@ def join_integers(program: Program) -> None:
             joined[id(step)] = made
             joined[id(host)] = made
     kept = [s for s in program.steps if id(s) not in joined or s.op == "rescale_columns"]
-    program.steps = [joined.get(id(s), s) for s in kept]
+    program.steps = [joined.get(id(s)) or _sums(program, s) for s in kept]
+
+
+def _sums(program: Program, step: Step) -> Step:
+    """A layer of integers whose sums nothing scales; the step itself if it is none."""
+    given = _of_integers(program, step) if step.op in _OWN else None
+    if given is None:
+        return step
+    x, zero, weights, bias = given
+    return Step(
+        _OWN[step.op], [x, _weights(program, weights), bias, -1], step.outputs,
+        step.attributes | {"x_zero": zero}, step.node, step.kind,
+    )  # fmt: skip
+
+
+def _weights(program: Program, weights: np.ndarray) -> int:
+    fits = weights.min(initial=0) >= -128 and weights.max(initial=0) <= 127
+    return program.constant(weights.astype(np.int8 if fits else np.int16))
 
 
 def _joined(program: Program, host: Step, scaling: Step, maker: dict[int, Step]) -> Step | None:
@@ -51,26 +70,22 @@ def _joined(program: Program, host: Step, scaling: Step, maker: dict[int, Step])
     if given is None or factors is None:
         return None
     x, zero, weights, bias = given
-    if weights.min(initial=0) < -128 or weights.max(initial=0) > 127 or program.values[x].dtype != np.int8:
-        return None
-    columns = program.values[scaling.outputs[0]].shape[-1]
-    inputs = [x, program.constant(weights.astype(np.int8))]
-    inputs.append(-1 if bias is None else program.constant(bias))
-    inputs.append(program.constant(factors[:, :columns]))
-    attributes = host.attributes | {
-        "x_zero": zero,
-        **{k: scaling.attributes[k] for k in ("zero", "low", "high")},
-    }
+    result = program.values[scaling.outputs[0]]
+    columns = result.shape[-1]
+    inputs = [x, _weights(program, weights), bias, program.constant(factors[:, :columns])]
+    a = scaling.attributes
+    even = result.size // a["together"] * a["together"] if a["together"] else result.size
+    attributes = host.attributes | {k: a[k] for k in ("zero", "low", "high")} | {"x_zero": zero, "even": even}
     kind = (_OWN | _FLOAT)[host.op]
     return Step(kind, inputs, scaling.outputs, attributes, scaling.node, scaling.kind)
 
 
 def _of_integers(program: Program, host: Step) -> tuple | None:
     x, weight, scale, bias = (*host.inputs, -1)[:4]
-    scales = program.values[scale].data
+    scales, weights = program.values[scale].data, program.values[weight].data
     if scales is None or (scales != 1).any() or program.values[host.outputs[0]].dtype != np.float32:
         return None
-    return x, host.attributes["x_zero"], program.values[weight].data, _data(program, bias)
+    return None if weights is None else (x, host.attributes["x_zero"], weights, bias)
 
 
 def _of_floats(program: Program, host: Step, maker: dict[int, Step]) -> tuple | None:
@@ -86,12 +101,17 @@ def _of_floats(program: Program, host: Step, maker: dict[int, Step]) -> tuple | 
     if step is None or step.op != "cast" or any(v >= 0 for v in host.inputs[3:]):
         return None
     weights, numbers = _data(program, weight), _data(program, bias)
+    if bias >= 0 and numbers is None:
+        return None
     for constant in (weights, numbers):
         if constant is not None and (constant != np.rint(constant)).any():
             return None
-    if weights is None:
+    data = program.values[step.inputs[0]]
+    if weights is None or data.dtype not in (np.int8, np.uint8) or np.abs(weights).max(initial=0) >= _WIDEST:
         return None
-    return step.inputs[0], zero, weights, None if numbers is None else numbers.astype(np.int32)
+    return (
+        step.inputs[0], zero, weights, -1 if numbers is None else program.constant(numbers.astype(np.int32))
+    )  # fmt: skip
 
 
 def _data(program: Program, value: int) -> np.ndarray | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mycelia_lite import picture
 from mycelia_lite.micro import memory
 from mycelia_lite.micro.lower import Call, Map
-from mycelia_lite.micro.program import Program, Step
+from mycelia_lite.micro.memory import Piece
+from mycelia_lite.micro.program import Program
 
 
 @dataclass(frozen=True)
@@ -25,127 +28,132 @@ class Layout:
         return self.places[v.root] + v.offset
 
 
-def settle_states(program: Program, items: list[Call | Map]) -> None:
-    """Let what variables hold next be written where they lie, or copy it there at the end.
+@dataclass(frozen=True)
+class _Demand:
+    """What calls need memory for: buffers of roots, then scratch memory by number of the call."""
 
-    Errors: NotImplementedError for variables that exchange what they hold.
-    """
-    copied: list[tuple[int, int]] = []
-    _sink_updates(program, items)
-    for state in program.states:
-        now, root = state.now, program.values[state.next].root
-        if root == now:
-            continue
-        readers = [
-            t for t, item in enumerate(items) if any(_root(program, v) == now for v in item.inputs if v >= 0)
-        ]
-        makers = [t for t, item in enumerate(items) if any(_root(program, v) == root for v in item.outputs)]
-        own = {_root(program, b.value) for b in program.inputs + program.outputs} | {
-            s.now for s in program.states
-        }
-        others = [s for s in program.states if s is not state and _root(program, s.next) in (now, root)]
-        fits = program.values[root].bytes == program.values[now].bytes and program.values[root].data is None
-        if makers and fits and root not in own and not others and max(readers, default=-1) < min(makers):
-            for value in program.values:
-                if value.root == root:
-                    value.root = now
-            continue
-        copied.append((state.next, now))
-    for k, (_, now) in enumerate(copied):
-        if any(_root(program, later) == now for later, _ in copied[k + 1 :]):
-            raise NotImplementedError("Micro: variables that exchange what they hold")
-    for value, now in copied:
-        step = Step("copy", [value], [now], {}, "", "SetState")
-        size = program.values[value].bytes
-        fields = {"count": 1, "bytes": size}
-        items.append(Call("micro_fill", "micro_filling", fields, [value], [now], step.node, step.kind))
+    pieces: dict[int, list[Piece]]
+    scratch: dict[int, int]
+    buffers: list[memory.Buffer]
+    distances: memory.Distances
 
 
-def _sink_updates(program: Program, items: list[Call | Map]) -> None:
-    """Make what a variable holds next when all else has read what it is made of: that need not live on."""
-    for state in program.states:
-        root = _root(program, state.next)
-        makers = [item for item in items if any(_root(program, v) == root for v in item.outputs)]
-        read = any(_root(program, v) == root for item in items for v in item.inputs if v >= 0)
-        if len(makers) != 1 or read or root in {_root(program, b.value) for b in program.outputs}:
-            continue
-        sources = {_root(program, v) for v in makers[0].inputs if v >= 0}
-        last = max(
-            t
-            for t, item in enumerate(items)
-            if any(_root(program, v) in sources for v in item.inputs if v >= 0)
-        )
-        at = next(t for t, item in enumerate(items) if item is makers[0])
-        items.insert(last, items.pop(at))
-
-
-def _root(program: Program, value: int) -> int:
-    return program.values[value].root
-
-
-def layout(program: Program, items: list[Call | Map]) -> Layout:
-    """Places for all that the calls read and write."""
-    end = len(items)
-    spans = _spans(program, items)
-    roots = list(spans)
-    number = {root: i for i, root in enumerate(roots)}
-    buffers = [memory.Buffer(program.values[r].bytes, tuple(spans[r])) for r in roots]
+def _demand(program: Program, items: list[Call | Map]) -> _Demand:
+    pieces = _pieces(program, items)
+    number = {root: i for i, root in enumerate(pieces)}
+    widths = _alignments(program)
+    buffers = [memory.Buffer(tuple(found), widths[r]) for r, found in pieces.items()]
     scratch = {}
     for t, item in enumerate(items):
         if item.scratch:
             scratch[t] = len(buffers)
-            buffers.append(memory.Buffer(item.scratch, ((t, t),)))
+            buffers.append(memory.Buffer((Piece(t, t, 0, item.scratch),)))
     distances = {}
     for t, item in enumerate(items):
         out = program.values[item.outputs[0]]
-        if out.data is not None or all(first != t for first, _ in spans[out.root]):
+        if out.data is not None or all(p.first != t for p in pieces[out.root]):
             continue
-        for v in {_root(program, v) for v in item.inputs if v >= 0}:
-            if v == out.root or v not in spans or all(last != t for _, last in spans[v]):
+        for root in {program.values[v].root for v in item.inputs if v >= 0}:
+            if root == out.root or root not in pieces or all(p.last != t for p in pieces[root]):
                 continue
-            views = [i for i in item.inputs if i >= 0 and _root(program, i) == v]
-            if all(i in item.distances for i in views):
-                far = max(item.distances[i] + out.offset - program.values[i].offset for i in views)
-                distances[number[out.root], number[v]] = (t, far if far == memory.FREE else max(0, far))
-    placement = memory.plan(buffers, distances)
-    places = {root: placement.places[i] for root, i in number.items()}
+            views = [v for v in item.inputs if v >= 0 and program.values[v].root == root]
+            if all(v in item.distances for v in views):
+                far = max(item.distances[v] + out.offset - program.values[v].offset for v in views)
+                distances[number[out.root], number[root]] = (t, far)
+    return _Demand(pieces, scratch, buffers, distances)
+
+
+def least_bytes(program: Program, items: list[Call | Map]) -> int:
+    """What no layout of these calls can go below."""
+    demand = _demand(program, items)
+    return max(memory.live_at(demand.buffers, demand.distances, in_place=False), default=0)
+
+
+def layout(program: Program, items: list[Call | Map]) -> Layout:
+    """Places for all that the calls read and write."""
+    demand = _demand(program, items)
+    placement = memory.plan(demand.buffers, demand.distances)
+    places = dict(zip(demand.pieces, placement.places))
+    last = max(0, len(items) - 1)
     drawn = tuple(
         picture.Value(
-            placement.places[i], program.values[r].bytes, first, min(last, max(0, end - 1)),
-            f"{program.values[r].dtype.name}{list(program.values[r].shape)}",
+            places[r] + p.begin, p.end - p.begin, p.first, min(p.last, last),
+            _label(program, r, p),
         )
-        for r, i in number.items()
-        for first, last in spans[r]
+        for r, pieces in demand.pieces.items()
+        for p in pieces
     )  # fmt: skip
     steps = tuple(
         picture.Step(item.function if isinstance(item, Call) else "map", item.node, item.kind)
         for item in items
     )
     plan = picture.MemoryPlan(placement.arena_bytes, steps, drawn)
-    return Layout(places, {t: placement.places[i] for t, i in scratch.items()}, placement, plan)
+    return Layout(places, {t: placement.places[i] for t, i in demand.scratch.items()}, placement, plan)
 
 
-def _spans(program: Program, items: list[Call | Map]) -> dict[int, list[tuple[int, int]]]:
-    """The steps in which each value with memory of its own holds something; inputs from the first one on."""
-    reads: dict[int, list[int]] = {}
-    writes: dict[int, list[int]] = {}
-    for found, step, values in [
-        (writes, 0, [b.value for b in program.inputs] + [s.now for s in program.states]),
-        *((reads, t, item.inputs) for t, item in enumerate(items)),
-        *((writes, t, item.outputs) for t, item in enumerate(items)),
-        (reads, len(items), [b.value for b in program.outputs] + [s.now for s in program.states]),
-    ]:
+def _label(program: Program, root: int, piece: Piece) -> str:
+    value = program.values[root]
+    part = "" if piece.end - piece.begin == value.bytes else "part of "
+    return f"{part}{value.dtype.name}{list(value.shape)}"
+
+
+def _alignments(program: Program) -> dict[int, int]:
+    """Of each root the size of the largest elements that it is read as."""
+    widths: dict[int, int] = defaultdict(lambda: 1)
+    for v in program.values:
+        widths[v.root] = max(widths[v.root], v.dtype.itemsize)
+    return widths
+
+
+def _pieces(program: Program, items: list[Call | Map]) -> dict[int, list[Piece]]:
+    """Which bytes of each value with memory of its own hold something, and in which steps.
+
+    Inputs are there from the first step on, outputs to the end, variables from one run to the next.
+    """
+    end = len(items)
+    events: dict[int, list[tuple[int, bool, int, int]]] = defaultdict(
+        list
+    )  # (step, whether it writes, bytes)
+
+    def note(step: int, writes: bool, values: Iterable[int]) -> None:
         for v in values:
-            if v >= 0 and program.values[_root(program, v)].data is None:
-                found.setdefault(_root(program, v), []).append(step)
-    variables = {s.now for s in program.states}
-    spans = {}
-    for root, begun in writes.items():
-        ends = reads.get(root, [])
-        last = max(begun + ends)
-        spans[root] = [(min(begun), last)]
-        renewed = [t for t in begun if t > 0]
-        before = max((t for t in ends if t < len(items)), default=0)
-        if root in variables and renewed and before < min(renewed):
-            spans[root] = [(0, before), (min(renewed), last)]
-    return spans
+            value = program.values[v] if v >= 0 else None
+            if value is not None and program.values[value.root].data is None:
+                events[value.root].append((step, writes, value.offset, value.offset + value.bytes))
+
+    variables = [s.now for s in program.states]
+    note(-1, True, [b.value for b in program.inputs] + variables)
+    for t, item in enumerate(items):
+        note(t, False, item.inputs)
+        note(t, not item.continues, item.outputs)
+    note(end, False, [b.value for b in program.outputs] + variables)
+    return {root: _lives(found) for root, found in events.items()}
+
+
+def _lives(events: list[tuple[int, bool, int, int]]) -> list[Piece]:
+    """The pieces of a root with these events, which are in order; what is written stays until it is read."""
+    edges = sorted({edge for _, _, begin, stop in events for edge in (begin, stop)})
+    lives: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # bytes by (first, last)
+    for begin, stop in zip(edges, edges[1:]):
+        own: list[list[int]] = []
+        for step, writes, first, last in events:
+            if first > begin or last < stop:
+                continue
+            if writes:
+                own.append([max(0, step), max(0, step)])
+            elif own:
+                own[-1][1] = step
+        if not own:
+            raise RuntimeError("a value is read that no call makes")
+        for life in own:
+            lives[life[0], life[1]].append((begin, stop))
+    pieces = []
+    for (first, last), ranges in lives.items():
+        merged: list[list[int]] = []
+        for begin, stop in ranges:
+            if merged and merged[-1][1] == begin:
+                merged[-1][1] = stop
+            else:
+                merged.append([begin, stop])
+        pieces += [Piece(first, last, begin, stop) for begin, stop in merged]
+    return sorted(pieces, key=lambda p: (p.first, p.begin)) or [Piece(0, 0, 0, 0)]

@@ -26,6 +26,7 @@ class Call:
     kind: str
     scratch: int = 0
     distances: dict[int, float] = field(default_factory=dict)  # of inputs, from outputs[0]; see `memory`
+    continues: bool = False  # the call before has begun the output, of which this one leaves a part as it is
 
 
 @dataclass
@@ -39,12 +40,17 @@ class Map:
     kind: str
     scratch: int = 0
     distances: dict[int, float] = field(default_factory=dict)
+    continues = False
 
 
 class Refused(NotImplementedError):
     """An op that no C function computes as it is asked for."""
 
 
+_FAMILIES = (  # modules of `operators`
+    "bits", "convolution", "images", "integers", "moves", "order", "places", "product", "random", "recurrent",
+    "rows",
+)  # fmt: skip
 Lowering = Callable[["Builder", Step], None]
 _LOWERINGS: dict[str, Lowering] = {}
 
@@ -96,12 +102,24 @@ class Builder:
         outputs: Sequence[int] | None = None,
         scratch: int = 0,
         distances: dict[int, float] | None = None,
+        continues: bool = False,
     ) -> None:
         """Add a call; inputs and outputs are the step's unless others are given."""
         given = list(step.inputs if inputs is None else inputs)
         made = list(step.outputs if outputs is None else outputs)
         self.items.append(
-            Call(function, struct, fields, given, made, step.node, step.kind, scratch, distances or {})
+            Call(
+                function,
+                struct,
+                fields,
+                given,
+                made,
+                step.node,
+                step.kind,
+                scratch,
+                distances or {},
+                continues,
+            )
         )
 
 
@@ -110,7 +128,7 @@ def lower(program: Program) -> list[Call | Map]:
 
     Errors: NotImplementedError that names all steps without a C function.
     """
-    for family in ("convolution", "integers", "moves", "places", "product", "recurrent", "rows"):
+    for family in _FAMILIES:
         importlib.import_module(f"mycelia_lite.micro.operators.{family}")
     builder = Builder(program)
     groups = _groups(program)

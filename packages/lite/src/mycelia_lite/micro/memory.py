@@ -1,4 +1,4 @@
-"""Places in one arena for values that live for a while, as low as a search finds.
+"""Places in one arena for buffers of which parts hold something for a while, as low as a search finds.
 
 A result may lie over an input that ends with the step, where the kernel reads far enough ahead of what it
 writes: then `place of the input - place of the result` must be at least the pair's distance.
@@ -6,6 +6,7 @@ writes: then `place of the input - place of the result` must be at least the pai
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from dataclasses import dataclass
@@ -18,19 +19,26 @@ FREE = -math.inf  # a distance: the two may lie as they like
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Bytes [begin, end) of a buffer, which hold something from step `first` to step `last`."""
+
+    first: int
+    last: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Buffer:
-    """Memory for `bytes` in spans of steps, first and last; between them it may hold something else."""
+    """Memory that lies together; what of it holds nothing is for others."""
 
-    bytes: int
-    spans: tuple[tuple[int, int], ...]
+    pieces: tuple[Piece, ...]
+    alignment: int = ALIGNMENT
 
-    def meets(self, other: Buffer) -> set[int]:
-        """The steps in which both live."""
-        found: set[int] = set()
-        for first, last in self.spans:
-            for begin, end in other.spans:
-                found.update(range(max(first, begin), min(last, end) + 1))
-        return found
+    @property
+    def bytes(self) -> int:
+        """From its first byte to behind its last one."""
+        return max((p.end for p in self.pieces), default=0)
 
 
 @dataclass(frozen=True)
@@ -46,84 +54,105 @@ class Placement:
 Distances = dict[tuple[int, int], tuple[int, float]]  # of (result, input): in which step, and how far
 
 
-def _at_once(buffers: list[Buffer], distances: Distances, in_place: bool) -> int:
-    """The most bytes that live during a step.
+def live_at(buffers: list[Buffer], distances: Distances, in_place: bool) -> list[int]:
+    """The bytes that live during each step.
 
     `in_place`: where a result may take the place of one input; else where it may lie over all that it can.
     """
-    steps = 1 + max((last for b in buffers for _, last in b.spans), default=-1)
-    sums = [0] * steps
-    for b in buffers:
-        for first, last in b.spans:
-            for s in range(first, last + 1):
-                sums[s] += b.bytes
+    steps = 1 + max((p.last for b in buffers for p in b.pieces), default=-1)
+    sums = [0] * (steps + 1)
+    for piece in (p for b in buffers for p in b.pieces):
+        sums[piece.first] += piece.end - piece.begin
+        sums[piece.last + 1] -= piece.end - piece.begin
+    for s in range(steps):
+        sums[s + 1] += sums[s]
+    for a, b in (pair for buffer in buffers for pair in itertools.combinations(buffer.pieces, 2)):
+        for s in range(max(a.first, b.first), min(a.last, b.last) + 1):  # what a step renews in its place
+            sums[s] -= max(0, min(a.end, b.end) - max(a.begin, b.begin))
     saved: dict[tuple[int, int], int] = {}
     for (out, given), (step, distance) in distances.items():
-        if in_place and distance > 0:
-            continue
-        o, i = buffers[out], buffers[given]
-        together = max(o.bytes, int(max(distance, 0)) + i.bytes)
+        size, whole = _shared(buffers[out], buffers[given], step, distance)
         key = (step, out)
-        size = o.bytes + i.bytes - together
-        saved[key] = max(saved.get(key, 0), size) if in_place else saved.get(key, 0) + size
+        if not in_place:
+            saved[key] = saved.get(key, 0) + size
+        elif whole:
+            saved[key] = max(saved.get(key, 0), size)
     for (step, _), size in saved.items():
         sums[step] -= size
-    return max(sums, default=0)
+    return sums[:steps]
+
+
+def _shared(out: Buffer, given: Buffer, step: int, distance: float) -> tuple[int, bool]:
+    """How many bytes of a result may lie over an input, and whether all of the smaller one may."""
+    made = [p for p in out.pieces if p.first == step]
+    read = [p for p in given.pieces if p.last == step]
+    if not made or not read:
+        return 0, False
+    begin, end = min(p.begin for p in made), max(p.end for p in made)
+    first, last = min(p.begin for p in read), max(p.end for p in read)
+    most = min(sum(p.end - p.begin for p in pieces) for pieces in (made, read))
+    if distance <= max(end - last, begin - first):
+        return most, True
+    return min(most, max(0, end - first - int(distance))), False
 
 
 def _apart(
-    buffers: list[Buffer], sizes: list[int], distances: Distances, x: int, p: int
-) -> set[tuple[int, int]]:
-    """How far below and above the place of p the buffer x must not lie."""
-    found: set[tuple[int, int]] = set()
-    for step in buffers[x].meets(buffers[p]):
-        below, above = sizes[x], sizes[p]
-        for pair in ((x, p), (p, x)):
-            at, distance = distances.get(pair, (-1, 0.0))
-            if at != step:
+    buffers: list[Buffer], distances: Distances, x: int, p: int
+) -> list[tuple[float, float]]:  # fmt: skip
+    """Pairs (below, above): x must not lie between the place of p - below and that + above."""
+    found: set[tuple[float, float]] = set()
+    for a in buffers[x].pieces:
+        for b in buffers[p].pieces:
+            from_, to = max(a.first, b.first), min(a.last, b.last)
+            if from_ > to:
                 continue
-            if distance == FREE:
-                below = above = 0
-            elif pair[0] == x:
-                below = min(below, _aligned(distance))
-            else:
-                above = min(above, _aligned(distance))
-        if below > 0 or above > 0:
-            found.add((below, above))
-    return found
+            below, above = float(a.end - b.begin), float(b.end - a.begin)
+            if from_ == to:
+                step, distance = distances.get((x, p), (-1, 0.0))
+                if step == to == a.first == b.last:
+                    below = min(below, distance)
+                step, distance = distances.get((p, x), (-1, 0.0))
+                if step == to == b.first == a.last:
+                    above = min(above, distance)
+            if -below < above:
+                found.add((below, above))
+    return sorted(found)
 
 
 def plan(buffers: list[Buffer], distances: Distances) -> Placement:
-    """Places such that no two buffers that live at once overlap but as their distance allows."""
-    sizes = [(b.bytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT for b in buffers]
+    """Places such that nothing that lives at once overlaps but as distances allow."""
+    count = len(buffers)
+    sizes = [b.bytes for b in buffers]
     beside = [
-        [(p, *far) for p in range(len(buffers)) if p != x for far in _apart(buffers, sizes, distances, x, p)]
-        for x in range(len(buffers))
+        [(p, *far) for p in range(count) if p != x for far in _apart(buffers, distances, x, p)]
+        for x in range(count)
     ]
-    least = _at_once(buffers, distances, in_place=False)
+    least = max(live_at(buffers, distances, in_place=False), default=0)
 
     def placed(order: list[int]) -> tuple[int, list[int]]:
-        places = [-1] * len(buffers)
+        places = [-1] * count
         most = 0
         for x in order:
-            taken = sorted(
+            at, alignment = 0, buffers[x].alignment
+            for begin, end in sorted(
                 (places[p] - below, places[p] + above) for p, below, above in beside[x] if places[p] >= 0
-            )
-            at = 0
-            for begin, end in taken:
-                if begin < at < end:
-                    at = end
+            ):
+                if begin >= at:
+                    break
+                if at < end:
+                    at = -(-int(end) // alignment) * alignment
             places[x] = at
             most = max(most, at + sizes[x])
         return most, places
 
-    count = len(buffers)
     every = list(range(count))
+    begun = [min((p.first for p in b.pieces), default=0) for b in buffers]
+    weight = [sum((p.last - p.first + 1) * (p.end - p.begin) for p in b.pieces) for b in buffers]
     starts = [
-        sorted(every, key=lambda i: (-sizes[i], -buffers[i].spans[0][0])),
-        sorted(every, key=lambda i: (-sizes[i], buffers[i].spans[0][0])),
-        sorted(every, key=lambda i: -sizes[i] * sum(last - first + 1 for first, last in buffers[i].spans)),
-        sorted(every, key=lambda i: -buffers[i].spans[0][0]),
+        sorted(every, key=lambda i: (-sizes[i], -begun[i])),
+        sorted(every, key=lambda i: (-sizes[i], begun[i])),
+        sorted(every, key=lambda i: -weight[i]),
+        sorted(every, key=lambda i: -begun[i]),
         every,
     ]
     best, order = min(((placed(o), o) for o in starts), key=lambda found: found[0][0])
@@ -140,8 +169,5 @@ def plan(buffers: list[Buffer], distances: Distances) -> Placement:
         found = placed(tried)
         if found[0] <= best[0]:
             best, order = found, tried
-    return Placement(tuple(best[1]), best[0], _at_once(buffers, distances, in_place=True), least)
-
-
-def _aligned(distance: float) -> int:
-    return -(-int(distance) // ALIGNMENT) * ALIGNMENT
+    live = max(live_at(buffers, distances, in_place=True), default=0)
+    return Placement(tuple(best[1]), -(-best[0] // ALIGNMENT) * ALIGNMENT, live, least)

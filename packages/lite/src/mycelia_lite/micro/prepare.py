@@ -10,7 +10,8 @@ from mycelia_lite.micro.integers import join_integers
 from mycelia_lite.micro.lower import readers
 from mycelia_lite.micro.program import Program, Step
 
-_HOSTS = ("conv_last", "linear", "conv")
+_HOSTS = ("conv_last", "linear", "conv", "low_bit_conv_last", "low_bit_linear")
+_CONVOLUTIONS = ("conv_last", "integer_conv", "low_bit_conv_last")
 _ACTIVATIONS = ("", "relu", "relu6", "hardswish", "silu", "sigmoid", "gelu", "gelu")
 
 
@@ -22,7 +23,10 @@ def prepare(program: Program) -> None:
     _fold_normalizations(program)
     _drop_unread(program)
     _fold_clamps(program)
+    _compose_slices(program)
+    _read_slices(program)
     _view_slices(program)
+    _join_parts(program)
 
 
 def _drop_copies(program: Program) -> None:
@@ -119,20 +123,74 @@ def _fold_clamps(program: Program) -> None:
     program.steps = [s for s in program.steps if not any(s is g for g in gone)]
 
 
+def _compose_slices(program: Program) -> None:
+    """Slices of slices are slices of the whole."""
+    maker = {v: s for s in program.steps for v in s.outputs if s.op == "strided_slice"}
+    for step in program.steps:
+        whole = maker.get(step.inputs[0]) if step.op == "strided_slice" else None
+        if whole is None:
+            continue
+        outer, own = whole.attributes, step.attributes
+        begin = [b + n * s for b, n, s in zip(outer["begin"], own["begin"], outer["stride"])]
+        stride = [n * s for n, s in zip(own["stride"], outer["stride"])]
+        step.inputs = list(whole.inputs)
+        step.attributes = own | {"begin": begin, "stride": stride}
+    _drop_unread(program)
+
+
+def _read_slices(program: Program) -> None:
+    """Convolutions read some rows and channels of an image where it lies."""
+    maker = {v: s for s in program.steps for v in s.outputs if s.op == "strided_slice"}
+    for step in program.steps:
+        part = maker.get(step.inputs[0]) if step.op in _CONVOLUTIONS else None
+        if part is None:
+            continue
+        (x,), (y,), a = part.inputs, part.outputs, part.attributes
+        whole, shape = program.values[x], program.values[y].shape
+        (batch, _, width, channels), first = whole.shape, a["begin"]
+        if batch != 1 or shape[2] != width or set(a["stride"]) != {1} or whole.data is not None:
+            continue
+        begin = first[1] * width * channels + first[3]
+        span = (shape[1] * width - 1) * channels + shape[3]
+        step.inputs[0] = program.add(whole.dtype, (span,))
+        program.move(step.inputs[0], x, begin * whole.dtype.itemsize)
+        step.attributes |= {"image": shape, "in_step": channels}
+    _drop_unread(program)
+
+
 def _view_slices(program: Program) -> None:
     """Slices whose elements lie together are read where they lie, unless a variable keeps them."""
-    kept = {s.next for s in program.states} | {b.value for b in program.outputs}
-    shared = {v.root for i, v in enumerate(program.values) if v.root != i}
+    kept = {program.values[s.next].root for s in program.states}
     left = []
     for step in program.steps:
         x, y = step.inputs[0] if step.inputs else -1, step.outputs[0]
         begin = _begin_of_run(program, step) if step.op == "strided_slice" and x >= 0 else None
-        if begin is None or y in kept or y in shared or program.values[x].data is not None:
+        if begin is None or y in kept or program.values[y].root != y or program.values[x].data is not None:
             left.append(step)
             continue
-        source, made = program.values[x], program.values[y]
-        made.root, made.offset = source.root, source.offset + begin * source.dtype.itemsize
+        program.move(y, x, begin * program.values[x].dtype.itemsize)
     program.steps = left
+
+
+def _join_parts(program: Program) -> None:
+    """Parts that lie together in a whole are made there, in front of or behind one another."""
+    fixed = {program.values[s.next].root for s in program.states}
+    for step in reversed(program.steps):  # a whole may be a part of a later one
+        if step.op not in ("concat", "stack"):
+            continue
+        (y,) = step.outputs
+        shape = program.values[y].shape
+        axis = step.attributes["axis"] % len(shape)
+        if math.prod(shape[:axis]) != 1 or program.values[y].root in fixed:
+            continue
+        at = 0
+        for x in step.inputs:
+            part = program.values[x]
+            root = program.values[part.root]
+            is_whole = part.offset == 0 and part.bytes == root.bytes and part.root not in fixed
+            if is_whole and root.data is None and part.root != program.values[y].root:
+                program.move(part.root, y, at)
+            at += part.bytes
 
 
 def _begin_of_run(program: Program, step: Step) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,16 @@ class Program:
     outputs: list[Border]
     states: list[State]
 
+    def copy(self) -> Program:
+        """One that changes apart from this one; constants are the same."""
+        return Program(
+            [replace(v) for v in self.values],
+            [Step(s.op, [*s.inputs], [*s.outputs], dict(s.attributes), s.node, s.kind) for s in self.steps],
+            [replace(b) for b in self.inputs],
+            [replace(b) for b in self.outputs],
+            [replace(s) for s in self.states],
+        )  # fmt: skip
+
     def add(self, dtype: Any, shape: tuple[int, ...], data: np.ndarray | None = None) -> int:
         """A new value with memory of its own."""
         self.values.append(Value(np.dtype(dtype), tuple(map(int, shape)), data, len(self.values)))
@@ -90,6 +100,23 @@ class Program:
         """A new constant."""
         data = np.ascontiguousarray(data)
         return self.add(data.dtype, data.shape, data)
+
+    def view(self, of: int, shape: tuple[int, ...], offset: int) -> int:
+        """A new value that lies in `of`, from byte `offset` of it on."""
+        made = self.add(self.values[of].dtype, shape)
+        self.values[made].root, self.values[made].offset = (
+            self.values[of].root,
+            self.values[of].offset + offset,
+        )
+        return made
+
+    def move(self, root: int, target: int, offset: int) -> None:
+        """Let all that lies in `root` lie in `target`, from byte `offset` of it on."""
+        place = self.values[target]
+        new_root, new_offset = place.root, place.offset + offset
+        for value in self.values:
+            if value.root == root:
+                value.root, value.offset = new_root, value.offset + new_offset
 
 
 class _Value(ctypes.Structure):
@@ -199,14 +226,22 @@ def _step(given: _Step) -> Step:
 
 _RESCALE = "multiplier left right up zero low high"
 _OWN = {
+    "crop_and_resize": "number:double",
+    "deform_conv": "kernel_height kernel_width stride_height stride_width pad_top pad_left dilation_height "
+    "dilation_width group offset_group",
+    "detections": "scale0:double scale1:double scale2:double scale3:double overlap:double score:double most "
+    "most_of_class classes_of_box classes regular",
     "grid_sample": "mode padding corners",
     "lookup": "first",
     "nms": "center most overlap:double score:double with_score",
     "pair": f"first how {_RESCALE}",
     "random": "seed seed2 mean:double scale:double normal",
+    "resample": "axis",
     "rescale": _RESCALE,
     "rescale_columns": "grows together zero low high",
     "reverse_sequence": "along batch",
+    "roi_align": "largest half_pixel samples scale:double",
+    "roi_pool": "number:double",
     "take_rows": "axis",
 }
 

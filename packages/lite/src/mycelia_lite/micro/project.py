@@ -130,7 +130,9 @@ def _model(part: Part, i: int) -> dict[str, str]:
             f"/* Gives the variables their first elements. */\nvoid {name}_begin(uint8_t *arena);"
         )
     declared.append(
-        f"/* The arena is aligned for 8 bytes; inputs are overwritten. */\nvoid {name}_run(uint8_t *arena);"
+        "/* The arena is aligned for 8 bytes; inputs are overwritten. Gives 0, or the number of the call\n"
+        " * that met a place outside of its tensor: the outputs are then undefined. */\n"
+        f"int32_t {name}_run(uint8_t *arena);"
     )
     unused = "" if emitter.calls and any("arena" in c for c in emitter.calls) else "    (void)arena;\n"
     source = [
@@ -140,7 +142,7 @@ def _model(part: Part, i: int) -> dict[str, str]:
         emitter.parameter_text(),
         emitter.function_text(),
         begin,
-        f"void {name}_run(uint8_t *arena)\n{{\n{unused}{_calls(emitter)}\n}}",
+        f"int32_t {name}_run(uint8_t *arena)\n{{\n{unused}{_calls(emitter)}\n    return 0;\n}}",
     ]
     texts = (
         _header(f"{name}_net", ["<stdint.h>"], "\n".join(declared)),

@@ -6,6 +6,7 @@ typedef struct {
     int32_t out_height, out_width, out_channels;
     int32_t kernel_height, kernel_width, stride_height, stride_width, dilation_height, dilation_width;
     int32_t pad_top, pad_left, group;
+    int32_t in_step; /* elements from a pixel of the image to the next one, of which `in_channels` are read */
     float low, high;
 } micro_conv;
 
@@ -27,12 +28,12 @@ static void micro_conv_pixel(const micro_conv *p, const float *image, const floa
     micro_taps(y, p->kernel_height, p->dilation_height, p->in_height, &y_first, &y_last);
     micro_taps(x, p->kernel_width, p->dilation_width, p->in_width, &x_first, &x_last);
     for (i = y_first; i < y_last; i++) {
-        const float *row = image + (y + i * p->dilation_height) * p->in_width * p->in_channels;
+        const float *row = image + (y + i * p->dilation_height) * p->in_width * p->in_step;
         const float *taps = w + i * p->kernel_width * channels;
-        const int beside = p->dilation_width == 1 && channels == p->in_channels;
+        const int beside = p->dilation_width == 1 && channels == p->in_step;
         const int32_t each = beside ? (x_last - x_first) * channels : channels;
         for (j = x_first; j < x_last; j += beside ? x_last - x_first : 1) {
-            const float *pixel = row + (x + j * p->dilation_width) * p->in_channels;
+            const float *pixel = row + (x + j * p->dilation_width) * p->in_step;
             if (count == 4) micro_add_products4(pixel, taps + j * channels, size, each, sum);
             else sum[0] = micro_products(pixel, taps + j * channels, each, sum[0]);
         }
@@ -45,7 +46,7 @@ void micro_conv_f32(const micro_conv *p, const float *x, const float *w, const f
     const int32_t channels = p->in_channels / p->group, outputs = p->out_channels / p->group;
     const int32_t size = p->kernel_height * p->kernel_width * channels;
     int32_t n, i, j, g, o, k, count;
-    for (n = 0; n < p->batch; n++, x += p->in_height * p->in_width * p->in_channels)
+    for (n = 0; n < p->batch; n++, x += p->in_height * p->in_width * p->in_step)
         for (i = 0; i < p->out_height; i++)
             for (j = 0; j < p->out_width; j++)
                 for (g = 0; g < p->group; g++)
@@ -64,7 +65,7 @@ void micro_depthwise_f32(const micro_conv *p, const float *x, const float *w, co
 {
     const int32_t channels = p->in_channels;
     int32_t n, i, j, c, a, b, y_first, y_last, x_first, x_last;
-    for (n = 0; n < p->batch; n++, x += p->in_height * p->in_width * channels)
+    for (n = 0; n < p->batch; n++, x += p->in_height * p->in_width * p->in_step)
         for (i = 0; i < p->out_height; i++)
             for (j = 0; j < p->out_width; j++) {
                 const int32_t top = i * p->stride_height - p->pad_top, left = j * p->stride_width - p->pad_left;
@@ -73,9 +74,9 @@ void micro_depthwise_f32(const micro_conv *p, const float *x, const float *w, co
                 for (c = 0; c < channels; c++) {
                     float sum = bias ? bias[c] : 0.0f;
                     for (a = y_first; a < y_last; a++) {
-                        const float *pixel = x + ((top + a * p->dilation_height) * p->in_width + left + x_first * p->dilation_width) * channels + c;
+                        const float *pixel = x + ((top + a * p->dilation_height) * p->in_width + left + x_first * p->dilation_width) * p->in_step + c;
                         const float *tap = w + (a * p->kernel_width + x_first) * channels + c;
-                        for (b = x_first; b < x_last; b++, pixel += p->dilation_width * channels, tap += channels) sum += *pixel * *tap;
+                        for (b = x_first; b < x_last; b++, pixel += p->dilation_width * p->in_step, tap += channels) sum += *pixel * *tap;
                     }
                     *y++ = micro_clamp(sum, p->low, p->high);
                 }

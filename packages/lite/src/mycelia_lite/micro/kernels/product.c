@@ -61,20 +61,56 @@ typedef struct {
     int32_t out_outer, out_batch, out_row;
 } micro_matmul;
 
-/* Products of matrices that lie in any order. */
-void micro_matmul_f32(const micro_matmul *p, const float *x, const float *y, float *z)
+/* For f32, f64, i32, i64: Products of matrices that lie in any order. */
+void micro_matmul_SUFFIX(const micro_matmul *p, const TYPE *x, const TYPE *y, TYPE *z)
 {
     int32_t outer, b, i, j, k;
     for (outer = 0; outer < p->outer; outer++)
         for (b = 0; b < p->batch; b++)
             for (i = 0; i < p->rows; i++) {
-                const float *row = x + outer * p->x_outer + b * p->x_batch + i * p->x_row;
-                float *out = z + outer * p->out_outer + b * p->out_batch + i * p->out_row;
+                const TYPE *row = x + outer * p->x_outer + b * p->x_batch + i * p->x_row;
+                TYPE *out = z + outer * p->out_outer + b * p->out_batch + i * p->out_row;
                 for (j = 0; j < p->columns; j++) {
-                    const float *column = y + outer * p->y_outer + b * p->y_batch + j * p->y_column;
-                    float sum = 0.0f;
-                    for (k = 0; k < p->depth; k++) sum += row[k * p->x_depth] * column[k * p->y_depth];
-                    out[j] = sum;
+                    const TYPE *column = y + outer * p->y_outer + b * p->y_batch + j * p->y_column;
+                    WRAP sum = 0;
+                    for (k = 0; k < p->depth; k++) sum += (WRAP)row[k * p->x_depth] * (WRAP)column[k * p->y_depth];
+                    out[j] = (TYPE)sum;
                 }
             }
+}
+
+typedef struct {
+    int32_t matrices, size;
+} micro_squares;
+
+/* For f32, f64: Determinants, by elimination with the largest pivots; scratch: a matrix. */
+void micro_determinant_SUFFIX(const micro_squares *p, const TYPE *x, TYPE *y, void *scratch)
+{
+    double *m = (double *)scratch;
+    const int32_t n = p->size;
+    int32_t a, i, j, k;
+    for (a = 0; a < p->matrices; a++, x += n * n) {
+        double product = 1.0;
+        for (i = 0; i < n * n; i++) m[i] = x[i];
+        for (k = 0; k < n; k++) {
+            int32_t pivot = k;
+            for (i = k + 1; i < n; i++)
+                if (fabs(m[i * n + k]) > fabs(m[pivot * n + k])) pivot = i;
+            if (pivot != k) {
+                for (j = 0; j < n; j++) {
+                    const double held = m[k * n + j];
+                    m[k * n + j] = m[pivot * n + j];
+                    m[pivot * n + j] = held;
+                }
+                product = -product;
+            }
+            product *= m[k * n + k];
+            if (m[k * n + k] == 0.0) break;
+            for (i = k + 1; i < n; i++) {
+                const double factor = m[i * n + k] / m[k * n + k];
+                for (j = k; j < n; j++) m[i * n + j] -= factor * m[k * n + j];
+            }
+        }
+        y[a] = (TYPE)product;
+    }
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mycelia_lite.micro.lower import Builder, lowers
-from mycelia_lite.micro.operators.product import limits
+from mycelia_lite.micro.operators.product import NUMBERS, limits
 from mycelia_lite.micro.program import Step
 
 DEPTHWISE = 3
@@ -44,7 +44,37 @@ def window_fields(
         "kernel_height": kernel[0], "kernel_width": kernel[1],
         "stride_height": a["stride"][0], "stride_width": a["stride"][1],
         "dilation_height": dilation[0], "dilation_width": dilation[1],
-        "pad_top": top, "pad_left": left, "group": a.get("group", 1),
+        "pad_top": top, "pad_left": left, "group": a.get("group", 1), "in_step": a.get("in_step", image[3]),
+    }  # fmt: skip
+
+
+def image_of(b: Builder, step: Step) -> tuple[Sequence[int], dict[int, float]]:
+    """The sizes of the image that a convolution reads, and how far it must lie behind the result over it.
+
+    Of a part of a larger image (`prepare`) the step has the sizes, and nothing may lie over it.
+    """
+    x, (y,), a = step.inputs[0], step.outputs, step.attributes
+    if "image" in a:
+        return a["image"], {}
+    image, widths = b.shape(x), [b.value(v).dtype.itemsize for v in (x, y)]
+    return image, {x: window_distance(image, b.shape(y), a["stride"][0], a["pad"][0], *widths)}
+
+
+def volume_fields(
+    image: Sequence[int], result: Sequence[int], kernel: Sequence[int], a: dict[str, Any]
+) -> dict[str, Any]:
+    """The fields of `micro_volume` but limits, of images with the channels first."""
+    axes = len(image) - 2
+
+    def three(numbers: Sequence[int], missing: int = 1) -> list[int]:
+        numbers = list(numbers) if len(numbers) >= axes else list(numbers) * axes
+        return [missing] * (3 - axes) + numbers[:axes]
+
+    return {
+        "batch": image[0], "channels": image[1], "outputs": result[1], "group": a.get("group", 1),
+        "in": three(image[2:]), "out": three(result[2:]), "kernel": three(kernel),
+        "stride": three(a["stride"]),
+        "dilation": three(a.get("dilation", [1])), "pad": three(a["pad"], 0), "divisor": 0, "end": [0, 0, 0],
     }  # fmt: skip
 
 
@@ -55,9 +85,8 @@ def conv(b: Builder, step: Step) -> None:
     b.floats(step)
     b.require(residual < 0, "a residual")
     a = step.attributes
-    image, result = b.shape(x), b.shape(step.outputs[0])
-    fields = window_fields(image, result, a, a["kernel"]) | limits(step)
-    distances = {x: window_distance(image, result, a["stride"][0], a["pad"][0], 4, 4)}
+    image, distances = image_of(b, step)
+    fields = window_fields(image, b.shape(step.outputs[0]), a, a["kernel"]) | limits(step)
     if a["algorithm"] == DEPTHWISE:
         turned = np.transpose(b.value(weight).data, (3, 1, 2, 0))
         inputs = [x, b.program.constant(turned), bias]
@@ -78,13 +107,18 @@ def conv_transpose(b: Builder, step: Step) -> None:
 
 @lowers("conv")
 def conv_first(b: Builder, step: Step) -> None:
-    """Images with the channels first, along one or two axes."""
+    """Images with the channels first."""
     x, weight, bias = (*step.inputs, -1)[:3]
-    b.floats(step)
     a = dict(step.attributes)
     image, result, w = b.shape(x), b.shape(step.outputs[0]), b.shape(weight)
     spatial = len(image) - 2
-    b.require(spatial in (1, 2), f"{spatial} axes")
+    if spatial > 2 or b.value(x).dtype != np.float32:
+        suffix = NUMBERS.get(b.value(x).dtype.name)
+        b.require(suffix in ("f32", "f64", "i32"), b.value(x).dtype.name)
+        fields = volume_fields(image, result, w[2:], a) | limits(step)
+        b.call(step, f"micro_conv_volume_{suffix}", "micro_volume", fields, [x, weight, bias])
+        return
+    b.floats(step)
     b.require(b.value(weight).data is None or b.value(weight).size > 0, "no weights")
     if spatial == 1:
         image, result, w = ((*s[:2], 1, s[2]) for s in (image, result, w))
@@ -93,6 +127,41 @@ def conv_first(b: Builder, step: Step) -> None:
     last = [(s[0], s[2], s[3], s[1]) for s in (image, result)]
     fields = window_fields(*last, a, w[2:]) | limits(step)
     b.call(step, "micro_conv_first_f32", "micro_conv", fields, [x, weight, bias])
+
+
+@lowers("conv_input_grad")
+def conv_first_transpose(b: Builder, step: Step) -> None:
+    """A transposed convolution with the channels first; weights [I, O / group, ...]."""
+    x, weight = step.inputs
+    b.floats(step)
+    fields = volume_fields(b.shape(x), b.shape(step.outputs[0]), b.shape(weight)[2:], step.attributes)
+    fields |= {"low": -math.inf, "high": math.inf}
+    b.call(step, "micro_conv_volume_transpose_f32", "micro_volume", fields)
+
+
+@lowers("max_pool_index")
+def pool_places(b: Builder, step: Step) -> None:
+    """Where the largest elements of windows lie."""
+    b.floats(step)
+    volume_pool(b, step, "max_pool_place")
+
+
+def volume_pool(b: Builder, step: Step, name: str) -> None:
+    """A pool with the channels first along any axes."""
+    (x,) = step.inputs
+    a, image = step.attributes, b.shape(x)
+    fields = volume_fields(image, b.shape(step.outputs[0]), a["kernel"], a)
+    fields |= {"batch": image[0] * image[1], "low": 0.0, "high": 0.0, "divisor": _divisor(step)}
+    axes = len(image) - 2
+    fields["end"] = [1] * (3 - axes) + [n + p for n, p in zip(image[2:], a["pad"][axes:])]
+    b.call(step, f"micro_{name}_f32", "micro_volume", fields)
+
+
+def _divisor(step: Step) -> int:
+    """What sums are divided by: a number, 0 for the elements of the window, -1 also for its padding."""
+    if step.op != "avg_pool":
+        return 0
+    return step.attributes["divisor"] or (-1 if step.attributes["count_include_pad"] else 0)
 
 
 @lowers("max_pool", "avg_pool")
@@ -112,7 +181,10 @@ def pool(b: Builder, step: Step) -> None:
             "pad": [0, a["pad"][0], 0, a["pad"][1]],
         }
         a["dilation"] = [1, *a.get("dilation", [1])]
-    b.require(len(image) == 4, f"{len(image) - 2} axes")
+    if len(image) == 5:
+        b.require(not is_last, "three axes with the channels last")
+        volume_pool(b, step, f"{step.op}_volume")
+        return
     if not is_last:
         image, result = ((s[0] * s[1], s[2], s[3], 1) for s in (image, result))
     fields = {"planes": image[0], "channels": image[3]}
@@ -122,9 +194,6 @@ def pool(b: Builder, step: Step) -> None:
         if k not in ("batch", "group", "in_channels", "out_channels")
     }
     top, left, bottom, right = a["pad"]
-    divisor = 0
-    if step.op == "avg_pool":
-        divisor = a["divisor"] or (-1 if a["count_include_pad"] else 0)
-    fields |= {"divisor": divisor, "bottom": image[1] + bottom, "right": image[2] + right}
+    fields |= {"divisor": _divisor(step), "bottom": image[1] + bottom, "right": image[2] + right}
     distance = window_distance(image, result, a["stride"][0], a["pad"][0], 4, 4)
     b.call(step, f"micro_{step.op}_f32", "micro_pool", fields, distances={x: distance})

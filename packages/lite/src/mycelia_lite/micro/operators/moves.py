@@ -31,6 +31,7 @@ def copy(
     writes: list[int],
     begin_from: int = 0,
     begin_to: int = 0,
+    continues: bool = False,
 ) -> None:
     """Add a copy of elements along axes with these steps in bytes."""
     item = b.value(x).dtype.itemsize
@@ -58,7 +59,8 @@ def copy(
         "bytes": item,
     }
     together = all(n == 1 for n in size)
-    b.call(step, "micro_copy", "micro_move", fields, [x], [y], distances={x: FREE} if together else {})
+    distances = {x: FREE} if together else {}
+    b.call(step, "micro_copy", "micro_move", fields, [x], [y], 0, distances, continues)
 
 
 @lowers("transpose")
@@ -68,7 +70,8 @@ def transpose(b: Builder, step: Step) -> None:
     item = b.value(x).dtype.itemsize
     reads = _steps(b.shape(x), item)
     order = [d % len(reads) for d in step.attributes["dims"]]
-    copy(b, step, x, y, list(b.shape(y)), [reads[d] for d in order], _steps(b.shape(y), item))
+    begin = sum(p * s for p, s in zip(step.attributes.get("begin", []), reads))  # of a part of x
+    copy(b, step, x, y, list(b.shape(y)), [reads[d] for d in order], _steps(b.shape(y), item), begin)
 
 
 @lowers("broadcast_to")
@@ -137,12 +140,23 @@ def concat(b: Builder, step: Step) -> None:
     axis = step.attributes["axis"] % len(whole)
     writes = _steps(whole, b.value(y).dtype.itemsize)
     at = 0
+    is_run = math.prod(whole[:axis]) == 1  # each part lies together in the whole
+    before = len(b.items)
     for x in step.inputs:
         shape = b.shape(x) if step.op == "concat" else (*whole[:axis], 1, *whole[axis + 1 :])
-        copy(
-            b, step, x, y, list(shape), _steps(shape, b.value(x).dtype.itemsize), writes, 0, at * writes[axis]
-        )
+        part, begin = y, at * writes[axis]
+        if is_run:
+            part, begin = b.program.view(y, shape, begin), 0
+        reads = _steps(shape, b.value(x).dtype.itemsize)
+        if not _lies_there(b, x, part):
+            begun = len(b.items) > before and not is_run
+            copy(b, step, x, part, list(shape), reads, writes, 0, begin, continues=begun)
         at += shape[axis]
+
+
+def _lies_there(b: Builder, x: int, part: int) -> bool:
+    """Whether a part of the whole is made where it belongs."""
+    return (b.value(x).root, b.value(x).offset) == (b.value(part).root, b.value(part).offset)
 
 
 @lowers("pad_constant")
@@ -161,4 +175,4 @@ def pad(b: Builder, step: Step) -> None:
         begin_from += max(0, -before) * reads[d]
         begin_to += max(0, before) * writes[d]
         sizes.append(size + min(0, before) + min(0, after))
-    copy(b, step, x, y, sizes, reads, writes, begin_from, begin_to)
+    copy(b, step, x, y, sizes, reads, writes, begin_from, begin_to, continues=True)

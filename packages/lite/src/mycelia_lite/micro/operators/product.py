@@ -7,11 +7,18 @@ import math
 from mycelia_lite.micro.lower import Builder, lowers
 from mycelia_lite.micro.program import Step
 
+NUMBERS = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}  # as functions are called
+
 
 def limits(step: Step) -> dict[str, float]:
     """Between which numbers the results are kept."""
     low, high = step.attributes.get("limits", (-math.inf, math.inf))
     return {"low": low, "high": high}
+
+
+def product_distance(rows: int, depth: int, outputs: int) -> int:
+    """How far rows of float32 must lie behind the products of them that are written over them."""
+    return max((4 * ((r + 1) * outputs - r * depth) for r in (0, rows - 1)), default=0)
 
 
 @lowers("linear")
@@ -23,15 +30,16 @@ def linear(b: Builder, step: Step) -> None:
     outputs, depth = b.shape(weight)
     rows = math.prod(b.shape(x)[:-1])
     fields = {"rows": rows, "depth": depth, "outputs": outputs, **limits(step)}
-    distance = max((4 * ((r + 1) * outputs - r * depth) for r in (0, rows - 1)), default=0)
-    b.call(step, "micro_linear_f32", "micro_linear", fields, [x, weight, bias], distances={x: distance})
+    distances = {x: product_distance(rows, depth, outputs)}
+    b.call(step, "micro_linear_f32", "micro_linear", fields, [x, weight, bias], distances=distances)
 
 
 @lowers("mat_mul", "batch_matmul", "head_matmul")
 def matmul(b: Builder, step: Step) -> None:
     """Products of two matrices that are data, also of many pairs."""
     x, y = step.inputs
-    b.floats(step)
+    suffix = NUMBERS.get(b.value(x).dtype.name)
+    b.require(suffix is not None, b.value(x).dtype.name)
     a = step.attributes
     sx, sy, sz = b.shape(x), b.shape(y), b.shape(step.outputs[0])
     rows, columns = sz[-2:]
@@ -64,4 +72,14 @@ def matmul(b: Builder, step: Step) -> None:
         "outer": outer[0], "x_outer": outer[1], "y_outer": outer[2],
         "out_outer": inner[0] * rows * columns, "out_batch": rows * columns, "out_row": columns,
     }  # fmt: skip
-    b.call(step, "micro_matmul_f32", "micro_matmul", fields)
+    b.call(step, f"micro_matmul_{suffix}", "micro_matmul", fields)
+
+
+@lowers("det")
+def determinant(b: Builder, step: Step) -> None:
+    """Determinants of the matrices along the last two axes."""
+    (x,) = step.inputs
+    *batches, _, size = b.shape(x)
+    fields = {"matrices": math.prod(batches), "size": size}
+    function = f"micro_determinant_{NUMBERS[b.value(x).dtype.name]}"
+    b.call(step, function, "micro_squares", fields, scratch=8 * size * size)

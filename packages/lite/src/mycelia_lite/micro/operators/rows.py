@@ -40,45 +40,54 @@ def layer_norm(b: Builder, step: Step) -> None:
     b.call(step, "micro_layer_norm_f32", "micro_rows", fields, outputs=step.outputs[:1], distances={x: 0})
 
 
-_REDUCTIONS = {"sum": "sum", "mean": "sum", "reduce_max": "max", "reduce_min": "min", "prod": "prod"}
+_REDUCTIONS = {
+    "sum": "sum", "mean": "sum", "reduce_max": "max", "reduce_min": "min", "prod": "prod", "all": "min",
+    "l2_norm": "norm",
+}  # fmt: skip
+_TYPES = {
+    "sum": ("f32", "f64", "u8", "i32", "i64"), "max": ("f32", "f64", "i32", "i64"),
+    "min": ("f32", "f64", "i32", "i64", "u8"), "prod": ("f32",), "norm": ("f32",),
+}  # fmt: skip
+_SUFFIXES = {"bool": "u8", "float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 
 
-@lowers("sum", "mean", "reduce_max", "reduce_min", "prod", "all", "l2_norm")
+@lowers(*_REDUCTIONS)
 def reduction(b: Builder, step: Step) -> None:
     """One number of all along some axes."""
-    (x,) = step.inputs
+    (x,), (y,) = step.inputs, step.outputs
     a = step.attributes
-    value = b.value(x)
+    shape = b.shape(x)
     axes = a.get("axis", a.get("dim", []))
     if not a.get("has_axis", a.get("has_dim")) or not axes:
-        axes = list(range(len(value.shape)))
-    axes = sorted(n % max(1, len(value.shape)) for n in axes)
-    kind = _REDUCTIONS.get(step.op)
-    names = {"float32": "f32", "int32": "i32", "int64": "i64"}
-    b.require(kind is not None and value.dtype.name in names, value.dtype.name)
-    b.require(
-        not a.get("has_dtype") or b.value(step.outputs[0]).dtype == value.dtype, "another dtype of the result"
-    )
-    # Axes that stay and that go, as runs: at most two of each.
-    runs: list[list[int]] = []
-    for d, size in enumerate(value.shape):
+        axes = list(range(len(shape)))
+    axes = {n % max(1, len(shape)) for n in axes}
+    dtype, result = b.value(x).dtype, b.value(y).dtype
+    kind, suffix = _REDUCTIONS[step.op], _SUFFIXES.get(dtype.name, "")
+    b.require(suffix in _TYPES[kind] and (dtype.kind != "b" or step.op in ("all", "sum")), dtype.name)
+    wide = kind == "sum" and dtype.kind in "ib"
+    b.require(result == (np.int64 if wide else dtype), f"{dtype.name} with a result of {result.name}")
+    # Axes that stay and that go, as runs.
+    runs: list[tuple[bool, int]] = []
+    for d, size in enumerate(shape):
         gone = d in axes
         if size == 1:
             continue
         if runs and runs[-1][0] == gone:
-            runs[-1][1] *= size
+            runs[-1] = (gone, runs[-1][1] * size)
         else:
-            runs.append([gone, size])
-    if not runs or not runs[0][0] == 0:
-        runs.insert(0, [0, 1])
-    while len(runs) < 4:
-        runs.append([len(runs) % 2, 1])
-    b.require(len(runs) == 4, "axes in more than two places")
-    outer, first, inner, second = (size for _, size in runs)
-    fields = {"outer": outer, "first": first, "inner": inner, "second": second}
-    if value.dtype == np.float32:
+            runs.append((gone, size))
+    if not runs or runs[0][0]:
+        runs.insert(0, (False, 1))
+    while len(runs) < 4 or len(runs) % 2:
+        runs.append((len(runs) % 2 == 1, 1))
+    sizes = [size for _, size in runs]
+    while sizes:  # a call for two runs that go, the last ones first
+        outer, (first, inner, second) = math.prod(sizes[:-3]), sizes[-3:]
+        sizes = [*sizes[:-4], sizes[-4] * inner, 1] if len(sizes) > 4 else []
+        made = b.program.add(result, (outer * inner,)) if sizes else y
+        fields = {"outer": outer, "first": first, "inner": inner, "second": second}
         fields["scale"] = 1.0 / max(1, first * second) if step.op == "mean" else 1.0
-        b.call(step, f"micro_reduce_{kind}_f32", "micro_reduction", fields)
-        return
-    b.require(step.op != "mean", f"the mean of {value.dtype.name}")
-    b.call(step, f"micro_reduce_{kind}_{names[value.dtype.name]}", "micro_reduction", fields | {"scale": 1.0})
+        # What is written lies on what was read, as long as it is no wider.
+        distances = {x: 0} if result.itemsize <= b.value(x).dtype.itemsize else {}
+        b.call(step, f"micro_reduce_{kind}_{suffix}", "micro_reduction", fields, [x], [made], 0, distances)
+        x, suffix = made, _SUFFIXES[result.name]

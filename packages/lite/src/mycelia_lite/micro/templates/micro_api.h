@@ -53,7 +53,8 @@ MSTensorHandleArray MSModelGetOutputs(MSModelHandle model);
 /* NULL if there is none of the name. */
 MSTensorHandle MSModelGetInputByTensorName(MSModelHandle model, const char *tensor_name);
 MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle model, const char *tensor_name);
-/* Computes the outputs, which `outputs` gets unless it is NULL. Needs the workspace. */
+/* Computes the outputs, which `outputs` gets unless it is NULL. Needs the workspace. kMSStatusLiteParamInvalid: inputs led to a place outside
+ * of a tensor. */
 MSStatus MSModelPredict(MSModelHandle model, const MSTensorHandleArray inputs, MSTensorHandleArray *outputs);
 
 const char *MSTensorGetName(MSTensorHandle tensor);

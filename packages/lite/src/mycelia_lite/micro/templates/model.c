@@ -61,7 +61,7 @@ MSStatus MSModelPredict(MSModelHandle model, const MSTensorHandleArray inputs, M
     if (inputs.handle_num != model->about->input_count) return kMSStatusLiteInputTensorError;
     for (i = 0; i < inputs.handle_num; i++)
         if (inputs.handle_list[i] != model->tensors[i]) return kMSStatusLiteInputTensorError;
-    model->about->run(*model->arena);
+    if (model->about->run(*model->arena) != 0) return kMSStatusLiteParamInvalid;
     if (outputs) *outputs = part(model, 1);
     return kMSStatusSuccess;
 }

@@ -27,7 +27,7 @@ typedef struct MicroModel {
     size_t workspace_size;
     size_t input_count, output_count;
     void (*begin)(uint8_t *arena); /* NULL: it keeps no variables */
-    void (*run)(uint8_t *arena);
+    int32_t (*run)(uint8_t *arena); /* 0: it met nothing that it cannot compute with */
 } MicroModel;
 
 struct MSModel {
