@@ -142,6 +142,18 @@ def test_ranges_leave_outliers_out_when_asked(method):
     assert nothing.limits(method) == (0, 0)
 
 
+def test_a_background_does_not_narrow_a_range():
+    """Numbers that come again and again are held exactly by wide ranges, too."""
+    numbers = np.abs(RNG.normal(size=50_000)).astype(np.float32)
+    numbers[:30_000] = 0.42
+    numbers[30_000:40_000] = 0
+    seen = Range()
+    seen.see(numbers)
+    seen.count(numbers)
+    low, high = seen.limits("KL")
+    assert low == 0 and high > 2.2
+
+
 def test_a_grid_has_zero_and_both_ends():
     for low, high in ((-1, 3), (0, 6), (-4, -1), (2, 5), (0, 0), (-1e-45, 1e-45)):
         grid = Grid.of(low, high)

@@ -5,7 +5,7 @@ E. Frantar et al., GPTQ: Accurate Post-Training Quantization for Generative Pre-
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -125,9 +125,7 @@ def _back(products: np.ndarray) -> np.ndarray:
 
 def lost(before: np.ndarray, after: np.ndarray, products: np.ndarray) -> float:
     """The mean square of what results of [channels, K] weights depart by, relative to their own."""
-    off = after.astype(np.float64) - before
-    whole = np.einsum("ij,jk,ik->", before, products, before, optimize=True)
-    return float(np.einsum("ij,jk,ik->", off, products, off, optimize=True) / whole) if whole else 0.0
-
-
-Products = Mapping[int, np.ndarray]
+    before = before.astype(np.float64)
+    off = after - before
+    whole = ((before @ products) * before).sum()
+    return float(((off @ products) * off).sum() / whole) if whole else 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mycelia_lite.format import Table
-from mycelia_lite.quant import integer_graph, measure
+from mycelia_lite.quant import channels, integer_graph, measure
 from mycelia_lite.quant.integer_graph import Integers, Writer
 from mycelia_lite.quant.measure import Departure
 from mycelia_lite.quant.ranges import Grid, Range
@@ -75,6 +75,10 @@ def quantize_full(model: Table, how: FullQuantization) -> Result:
     if not layers:
         raise nothing_to_do(left)
     check_finite(graph, layers)
+    if how.equalize:
+        channels.equalize(graph, layers)
+    if how.smooth:
+        channels.smooth(graph, layers, how.smooth, how.calibration)
     tensors = sorted({t for role in roles for t in (*role.data, *role.results)})
     ranges = measure.ranges(original, tensors, how.calibration, how.method)
     done = _attempt(original, how, (), ranges)

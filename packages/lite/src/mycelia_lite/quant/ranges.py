@@ -12,6 +12,7 @@ _BINS = 2048  # of a histogram
 _FINE = 8  # bins of a range's histogram for one of those
 _OUTLIERS = 1e-4  # share of the elements on a side
 _LEVELS = 128  # of magnitudes that an int8 has
+_NEAR, _PEAK = 8, 4  # bins beside a bin, and how many times their mean it may have
 _STEP = 8  # bins from one threshold to the next
 
 
@@ -89,6 +90,7 @@ class Range:
         edges = self._edges()
         middles = np.abs((edges[1:] + edges[:-1]) / 2)
         counts = np.histogram(middles, _BINS, (0, largest), weights=self._counts)[0].astype(np.float64)
+        counts = _without_peaks(counts)
         levels = _LEVELS if self.low < 0 < self.high else 2 * _LEVELS
         best, least = _BINS, np.inf
         for end in range(levels, _BINS + 1, _STEP):
@@ -97,6 +99,15 @@ class Range:
                 best, least = end, divergence
         threshold = best / _BINS * largest
         return max(self.low, -threshold), min(self.high, threshold)
+
+
+def _without_peaks(counts: np.ndarray) -> np.ndarray:
+    """A number that comes again and again, as the zeros of a ReLU or a background, is as near in every range:
+    it counts as its neighbours do."""
+    window = np.ones(2 * _NEAR + 1)
+    seen = np.convolve(counts, window, "same") - counts
+    neighbours = np.convolve(np.ones_like(counts), window, "same") - 1
+    return np.minimum(counts, _PEAK * np.maximum(seen / neighbours, 1))
 
 
 def _divergence(counts: np.ndarray, end: int, levels: int) -> float:

@@ -25,7 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "mixed_bit_weight_quant_param": ("WEIGHT_QUANT",),
     "full_quant_param": ("FULL_QUANT",),
     "dynamic_quant_param": ("DYNAMIC_QUANT",),
-    "data_preprocess_param": ("FULL_QUANT",),
+    "data_preprocess_param": ("FULL_QUANT", "WEIGHT_QUANT"),
 }
 
 
@@ -58,6 +58,11 @@ def check_section(name: str, values: Mapping[str, str]) -> None:
         _full_fields({name: values})
     elif name == "dynamic_quant_param":
         _strategy(values)
+    elif name == "weight_quant_param":
+        needless = {"error_feedback", "scale_search"}  # what needs data is told when all sections are known
+        for key in needless & set(values):
+            _switch(values[key], f"[{name}] {key}")
+        _weights({name: {k: v for k, v in values.items() if k not in needless}})
     elif name != _COMMON or values.get("quant_type", "WEIGHT_QUANT") == "WEIGHT_QUANT":
         _weights({name: values})
     else:
@@ -85,8 +90,7 @@ _ABSENT = {
     ),
     "full_quant_param": {
         "target_device": "integers are for the processor alone",
-        "smooth_alpha": "scales are not shifted from data to weights",
-        "enable_smooth_shift": "scales are not shifted from data to weights",
+        "enable_smooth_shift": "ranges are shifted by factors alone",
     },
 }
 
@@ -124,9 +128,11 @@ def _weights(sections: Sections) -> WeightQuantization:
         fields["most_error"] = _share(mixed["init_scale"], "[mixed_bit_weight_quant_param] init_scale")
     if "group" in weights:
         fields["group"] = _number(weights["group"], "[weight_quant_param] group", 0, _MOST)
-    for key in ("per_channel", "bias_correction", "compact"):
+    for key in ("per_channel", "bias_correction", "compact", "error_feedback", "scale_search"):
         if key in weights:
             fields[key] = _switch(weights[key], f"[weight_quant_param] {key}")
+    if "data_preprocess_param" in sections:
+        fields["calibration"] = _folders(sections["data_preprocess_param"])
     _encodes(common)
     return WeightQuantization(**fields)
 
@@ -150,11 +156,12 @@ def _full_fields(sections: Sections) -> dict[str, Any]:
             f"{place} activation_quant_method",
             ("MAX_MIN", "KL", "REMOVAL_OUTLIER"),
         )
-    for key in ("per_channel", "bias_correction"):
+    for key in ("per_channel", "bias_correction", "equalize"):
         if key in values:
             fields[key] = _switch(values[key], f"{place} {key}")
-    if "target_cosine" in values:
-        fields["target_cosine"] = _share(values["target_cosine"], f"{place} target_cosine")
+    for key, name in (("target_cosine", "target_cosine"), ("smooth_alpha", "smooth")):
+        if key in values:
+            fields[name] = _share(values[key], f"{place} {key}")
     return fields
 
 

@@ -24,7 +24,9 @@ class WeightQuantization:
     names of nodes whose weights do. bias_correction: no error in the mean of a channel. group: weights of a
     channel of a matrix with a scale of their own, a multiple of 32; 0: all. compact: bits up to 8 with scales
     of float16, for this runtime alone; groups are stored so anyway. report: a folder for what became of each
-    layer, which the converter writes there; "" for none.
+    layer, which the converter writes there; "" for none. calibration: data as of `FullQuantization`, for
+    these two: error_feedback: what rounding a weight changes in results is made up for by the weights
+    behind it (GPTQ); scale_search: channels get the factors with which results change least (AWQ).
 
     Errors: TypeError, ValueError that name the field.
     """
@@ -40,6 +42,9 @@ class WeightQuantization:
     group: int = 0
     compact: bool = False
     report: str = ""
+    calibration: Any = None
+    error_feedback: bool = False
+    scale_search: bool = False
 
     def __post_init__(self) -> None:
         _whole(self, bits=16, most_bytes=2**63, min_size=_MOST, min_channels=_MOST, group=_MOST)
@@ -51,7 +56,15 @@ class WeightQuantization:
             raise ValueError("group is for scales of channels, but per_channel is False")
         if self.bits > 8 and (self.group or self.compact):
             raise ValueError(f"group and compact are for at most 8 bits, but bits is {self.bits}")
-        _switches(self, "per_channel", "bias_correction", "compact")
+        _switches(self, "per_channel", "bias_correction", "compact", "error_feedback", "scale_search")
+        if self.error_feedback or self.scale_search:
+            name = "error_feedback" if self.error_feedback else "scale_search"
+            if self.calibration is None:
+                raise ValueError(f"{name} needs calibration, but there is none")
+            if not self.per_channel or self.bits > 8:
+                raise ValueError(f"{name} is for scales of channels and at most 8 bits")
+        if self.calibration is not None:
+            calibration.check(self.calibration)
         _texts(self)
 
 
@@ -64,6 +77,8 @@ class FullQuantization:
     (the threshold of least divergence) or REMOVAL_OUTLIER (quantiles of 0.0001 and 0.9999). per_channel: a
     scale for each channel of weights, else one. bias_correction: the mean error of each channel is taken out
     of the bias. target_cosine: between outputs before and after; layers are left out until it holds; 0 for
+    none. equalize: neighbouring layers get weights of equal ranges, which changes no result of float32.
+    smooth: the share, 0 to 1, of the ranges of data that weights of products take over (SmoothQuant); 0 for
     none. min_size, min_channels, skip, report: as of `WeightQuantization`.
 
     Errors: TypeError, ValueError that name the field.
@@ -74,6 +89,8 @@ class FullQuantization:
     per_channel: bool = True
     bias_correction: bool = True
     target_cosine: float = 0.0
+    equalize: bool = False
+    smooth: float = 0.0
     min_size: int = 0
     min_channels: int = 0
     skip: Collection[str] = ()
@@ -86,7 +103,9 @@ class FullQuantization:
         if type(self.target_cosine) is not float or not 0 <= self.target_cosine < 1:
             raise ValueError(f"target_cosine must be a float from 0 to 1, but got {self.target_cosine!r}")
         _whole(self, min_size=_MOST, min_channels=_MOST)
-        _switches(self, "per_channel", "bias_correction")
+        if type(self.smooth) is not float or not 0 <= self.smooth < 1:
+            raise ValueError(f"smooth must be a float from 0 to 1, but got {self.smooth!r}")
+        _switches(self, "per_channel", "bias_correction", "equalize")
         _texts(self)
 
 

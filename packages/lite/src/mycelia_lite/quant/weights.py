@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
-from mycelia_lite.quant import widths
+from mycelia_lite.quant import feedback, search, widths
+from mycelia_lite.quant.feedback import round_fed_back
 from mycelia_lite.quant.readers import PLACES, WEIGHT_QUANT, Homes, Uses, borders, common_axis, readers
+from mycelia_lite.quant.roles import Graph, Limits, Role, find
 from mycelia_lite.quant.rounding import Rounded, round_rows
 from mycelia_lite.quant.settings import WeightQuantization
 from mycelia_lite.quant.stored import quant_params, shortened, store, store_compact
@@ -24,7 +26,8 @@ class Layer:
     are, and then why. scales: how many. bytes: of the integers. error: root of the mean square of what they
     depart by, relative to their own. cosine: between what they were and are. meaning: (scales, zeros,
     shifts), with which integers stand for (q - zero) * scale + shift. after: what they stand for, if data are
-    quantized, too.
+    quantized, too. of_results: if there are data, the root of the mean square of what results depart by,
+    relative to their own.
     """
 
     node: str
@@ -39,6 +42,7 @@ class Layer:
     cosine: float = 1.0
     meaning: tuple[np.ndarray, ...] = field(default=((), (), ()), repr=False, compare=False)
     after: np.ndarray | None = field(default=None, repr=False, compare=False)
+    of_results: float | None = None
 
 
 def check_names(model: Table, skip: Collection[str]) -> None:
@@ -75,20 +79,25 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
                 f"the weights '{tensor.name}' of node '{node.name}' have elements that are {kind}"
             )
         axis = common_axis(uses, len(shape)) if how.per_channel else None
-        rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0).reshape(shape[axis], -1)
-        fits = len(shape) == 2 and axis is not None and how.group and rows.shape[1] % how.group == 0
+        fits = len(shape) == 2 and axis is not None and how.group and shape[1 - axis] % how.group == 0
         group = how.group if fits else 0
-        rows = rows.reshape(-1, group) if group else rows
         is_compact = (how.compact or group > 0) and axis in (0, len(shape) - 1) and homes.are_one(uses)
-        found.append(_Found(node, index, uses, rows, axis, group, is_compact))
+        found.append(_Found(node, index, uses, array, axis, group, is_compact))
     if not found:
         reasons = "; ".join(f"'{layer.node}': {layer.why}" for layer in list(layers.values())[:5])
         raise ValueError(f"the model has no weights to quantize{': ' if reasons else ''}{reasons}")
     makers = []
+    products: Mapping[int, np.ndarray] = {}
+    if how.error_feedback or how.scale_search:
+        found, products = _with_data(model, how, found)
     for one, bits in zip(found, _widths([one.rows for one in found], how), strict=True):
-        rounded = round_rows(one.rows, bits, how.bias_correction)
+        known = products.get(one.index) if one.axis is not None else None
+        if known is not None and how.error_feedback:
+            rounded = round_fed_back(one.channels, known, bits, how.bias_correction, one.group)
+        else:
+            rounded = round_rows(one.rows, bits, how.bias_correction)
         rounded = shortened(rounded) if one.is_compact else rounded
-        layers[one.index] = _measured(one, model.allTensors[one.index], rounded, bits)
+        layers[one.index] = _measured(one, model.allTensors[one.index], rounded, bits, known)
         if (node := _store(model, one, rounded, bits)) is not None:
             makers.append((node, one.uses))
     homes.prepend(makers)
@@ -105,15 +114,52 @@ def _widths(rows: list[np.ndarray], how: WeightQuantization) -> list[int]:
 
 @dataclass(frozen=True)
 class _Found:
-    """Weights that are to be quantized, by rows along `axis`, or by groups of these."""
+    """Weights that are to be quantized: with a scale for each index of `axis`, or `group` of its weights."""
 
     node: Table
     index: int
     uses: Uses
-    rows: np.ndarray
+    array: np.ndarray
     axis: int | None
     group: int
     is_compact: bool
+
+    @property
+    def channels(self) -> np.ndarray:
+        """A row for each index of the axis."""
+        if self.axis is None:
+            return self.array.reshape(1, -1)
+        return np.moveaxis(self.array, self.axis, 0).reshape(self.array.shape[self.axis], -1)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """A row for each scale."""
+        return self.channels.reshape(-1, self.group) if self.group else self.channels
+
+
+def _with_data(
+    model: Table, how: WeightQuantization, found: list[_Found]
+) -> tuple[list[_Found], Mapping[int, np.ndarray]]:
+    """The weights, after a search for factors if that is asked for, and products of what they multiply."""
+    graph = Graph(model.copy())
+    chosen = {one.index: one for one in found}
+    roles = [r for r in find(graph, Limits())[0] if r.is_layer and r.weights in chosen]
+    products = feedback.products(graph, roles, how.calibration)
+    if not how.scale_search:
+        return found, products
+    widths_of = dict(zip(chosen, _widths([one.rows for one in found], how), strict=True))
+
+    def rounded(role: Role, channels: np.ndarray) -> np.ndarray:
+        rows = channels.reshape(-1, chosen[role.weights].group or channels.shape[1])
+        made = round_rows(rows, widths_of[role.weights], how.bias_correction)
+        return made.numbers().reshape(channels.shape)
+
+    if search.scale_channels(graph, roles, products, how.calibration, rounded):
+        products = feedback.products(graph, roles, how.calibration)
+        for tensor, scaled in zip(model.allTensors, graph.model.allTensors, strict=True):
+            tensor.data = scaled.data
+        found = [replace(one, array=graph.floats(one.index)) for one in found]
+    return found, products
 
 
 def _left(tensor: Table, uses: Uses, how: WeightQuantization, is_border: bool) -> str:
@@ -137,15 +183,21 @@ def _left(tensor: Table, uses: Uses, how: WeightQuantization, is_border: bool) -
     return ""
 
 
-def _measured(found: _Found, tensor: Table, rounded: Rounded, bits: int) -> Layer:
+def _measured(
+    found: _Found, tensor: Table, rounded: Rounded, bits: int, products: np.ndarray | None
+) -> Layer:
     was, now = found.rows.astype(np.float64).ravel(), rounded.numbers().astype(np.float64).ravel()
     size, other = np.linalg.norm(was), np.linalg.norm(now)
     error = float(np.linalg.norm(now - was) / size) if size else 0.0
     cosine = float(was @ now / (size * other)) if size and other else float(size == other)
+    results = None
+    if products is not None:
+        after = rounded.numbers().reshape(found.channels.shape)
+        results = float(np.sqrt(max(feedback.lost(found.channels, after, products), 0)))
     return Layer(
         found.node.name, found.node.primitive.kind, tensor.name, tuple(int(n) for n in tensor.dims), bits, "",
         len(rounded.scale), -(-was.size * bits // 8), error, cosine,
-        (rounded.scale, rounded.zero, rounded.shift),
+        (rounded.scale, rounded.zero, rounded.shift), of_results=results,
     )  # fmt: skip
 
 
