@@ -1,4 +1,4 @@
-"""`examples/micro_mcu`: models run on emulated boards and take as little as docs say."""
+"""`examples/micro_mcu`: models run on emulated boards, and take as little as docs say."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ BOARDS = {
     "mps2-an500": "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16",
 }
 MOST_CODE = 16 << 10  # bytes of LeNet's code on a Cortex-M4
-pytestmark = pytest.mark.skipif(
-    not all(map(shutil.which, ("arm-none-eabi-gcc", "qemu-system-arm", "make"))),
-    reason="needs gcc-arm-none-eabi, qemu-system-arm and make",
-)
+ARM = ("arm-none-eabi-gcc", "qemu-system-arm", "make")
+RISCV = ("riscv64-unknown-elf-gcc", "qemu-system-riscv32", "make")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +31,7 @@ def project(lenet, tmp_path_factory):
     return folder / "lenet_c", report
 
 
+@pytest.mark.skipif(not all(map(shutil.which, ARM)), reason="needs gcc-arm-none-eabi, qemu-system-arm, make")
 @pytest.mark.parametrize("board", BOARDS)
 def test_the_board_gives_the_golden_answers(project, board):
     folder, report = project
@@ -46,3 +45,16 @@ def test_the_board_gives_the_golden_answers(project, board):
     golden = 4 * (32 * 32 + 10)
     assert text - report.weight_bytes - golden < MOST_CODE
     assert data + bss < report.arena_bytes + 256
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, RISCV)), reason="needs gcc-riscv64-unknown-elf, qemu-system-misc, make"
+)
+def test_risc_v_gives_the_golden_answers(project):
+    folder, report = project
+    command = ["make", "-s", "riscv", f"PROJECT={folder}"]
+    done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    count = re.search(r"lenet: PASSED, instructions (\d+)", done.stdout + done.stderr)
+    products = 28 * 28 * 6 * 25 + 10 * 10 * 16 * 150  # of the convolutions
+    assert count and int(count[1]) > products
