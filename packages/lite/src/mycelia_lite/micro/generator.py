@@ -14,7 +14,6 @@ from mycelia_lite import picture
 from mycelia_lite.micro import project
 from mycelia_lite.micro.emit import Emitter
 from mycelia_lite.micro.fit import fitted
-from mycelia_lite.micro.prepare import prepare
 from mycelia_lite.micro.program import read
 from mycelia_lite.model import Model
 
@@ -65,9 +64,7 @@ def generate(
     names = _names([Path(p).stem for p in paths])
     for path, name in zip(paths, names):
         built = _built(path, dict(input_shape or {}))
-        program = read(built)
-        prepare(program)
-        program, items, where = fitted(program, ram_limit)
+        program, items, where = fitted(read(built), ram_limit)
         emitter = Emitter(program, items, where, name)
         given = _inputs(built, seed)
         parts.append(project.Part(emitter, given, _answers(built, given)))

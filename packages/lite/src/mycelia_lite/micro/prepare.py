@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 
 from mycelia_lite.micro.integers import join_integers
 from mycelia_lite.micro.lower import readers
 from mycelia_lite.micro.program import Program, Step
+from mycelia_lite.micro.streams import lay_at_end, windows
 
 _HOSTS = ("conv_last", "linear", "conv", "low_bit_conv_last", "low_bit_linear")
 _CONVOLUTIONS = ("conv_last", "integer_conv", "low_bit_conv_last")
 _ACTIVATIONS = ("", "relu", "relu6", "hardswish", "silu", "sigmoid", "gelu", "gelu")
 
 
-def prepare(program: Program) -> None:
-    """Change the program in place; its results stay."""
+def prepare(program: Program, at_end: Collection[int] = ()) -> list[int]:
+    """Change the program in place; its results stay.
+
+    `at_end`: variables that lie at the end of what they are joined to (`streams`). Gives those that may.
+    """
     _drop_copies(program)
     join_integers(program)
     _split_activations(program)
@@ -26,7 +31,12 @@ def prepare(program: Program) -> None:
     _compose_slices(program)
     _read_slices(program)
     _view_slices(program)
+    found = windows(program)
+    for window in found:
+        if window.state in at_end:
+            lay_at_end(program, window)
     _join_parts(program)
+    return [window.state for window in found]
 
 
 def _drop_copies(program: Program) -> None:
