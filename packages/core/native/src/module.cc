@@ -4,6 +4,7 @@
 #include <numpy/arrayobject.h>
 
 #include "core.h"
+#include "shared_memory.h"
 
 namespace mycelia {
 namespace {
@@ -68,7 +69,8 @@ PyMODINIT_FUNC PyInit__C() {
   PyObject* m = PyModule_Create(&mycelia::definition);
   if (!m) return nullptr;
   if (mycelia::init_tensor(m) < 0 || mycelia::init_op(m) < 0 || mycelia::init_plan(m) < 0 || mycelia::init_tape(m) < 0 || mycelia::init_program(m) < 0 || mycelia::init_device(m) < 0 ||
-      mycelia::init_signature(m) < 0 || mycelia::init_dump_step(m) < 0 || mycelia::init_shared_sums(m) < 0) {
+      mycelia::init_signature(m) < 0 || mycelia::init_dump_step(m) < 0 || mycelia::init_shared_sums(m) < 0 ||
+      mycelia::init_direct_sums(m) < 0) {
     Py_DECREF(m);
     return nullptr;
   }

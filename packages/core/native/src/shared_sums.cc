@@ -9,14 +9,10 @@
 #include <cmath>
 
 #ifdef __linux__
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 #endif
 
-#include "core.h"
+#include "shared_memory.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define MYC_VECTORIZED __attribute__((optimize("O3")))
@@ -30,18 +26,8 @@ namespace {
 constexpr int64_t kReleaseGilBytes = 1 << 18;
 constexpr int64_t kBlock = 4096;  // elements whose sums stay in the first cache
 
-class WithoutGil {
- public:
-  explicit WithoutGil(int64_t bytes) : state_(bytes >= kReleaseGilBytes ? PyEval_SaveThread() : nullptr) {}
-  ~WithoutGil() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
+}  // namespace
 
- private:
-  PyThreadState* state_;
-};
-
-// The bytes of a contiguous array; NULL with TypeError set.
 char* bytes_of(PyObject* value, bool writes) {
   if (!PyArray_Check(value) || !PyArray_IS_C_CONTIGUOUS(reinterpret_cast<PyArrayObject*>(value))) {
     PyErr_SetString(PyExc_TypeError, "a contiguous array is needed");
@@ -56,6 +42,19 @@ char* bytes_of(PyObject* value, bool writes) {
 }
 
 int64_t size_of(PyObject* array) { return PyArray_NBYTES(reinterpret_cast<PyArrayObject*>(array)); }
+
+namespace {
+
+class WithoutGil {
+ public:
+  explicit WithoutGil(int64_t bytes) : state_(bytes >= kReleaseGilBytes ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+
+ private:
+  PyThreadState* state_;
+};
 
 PyObject* lay_down(PyObject*, PyObject* args) {
   PyObject *out, *offsets, *arrays;
@@ -113,6 +112,18 @@ void add_parts(const std::vector<const char*>& parts, char* out, int64_t count, 
   }
 }
 
+}  // namespace
+
+void add_arrays(int32_t dtype, const std::vector<const char*>& parts, char* out, int64_t count, double divisor) {
+  if (dtype == MYC_F32) {
+    add_parts<float>(parts, out, count, divisor);
+  } else {
+    add_parts<double>(parts, out, count, divisor);
+  }
+}
+
+namespace {
+
 PyObject* add_up(PyObject*, PyObject* args) {
   PyObject *parts, *out;
   double divisor;
@@ -132,27 +143,12 @@ PyObject* add_up(PyObject*, PyObject* args) {
     }
   }
   WithoutGil free(size_of(out));
-  if (type == NPY_FLOAT) {
-    add_parts<float>(from, to, size_of(out) / 4, divisor);
-  } else {
-    add_parts<double>(from, to, size_of(out) / 8, divisor);
-  }
+  const int32_t dtype = type == NPY_FLOAT ? MYC_F32 : MYC_F64;
+  add_arrays(dtype, from, to, size_of(out) / kItemSize[dtype], divisor);
   Py_RETURN_NONE;
 }
 
 #ifdef __linux__
-
-double monotonic() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
-// For `most` seconds, unless the word has another value than `before`, somebody wakes those who wait for it, or a signal comes.
-void sleep_for(const uint32_t* word, uint32_t before, double most) {
-  const timespec time = {static_cast<time_t>(most), static_cast<long>((most - std::floor(most)) * 1e9)};
-  syscall(SYS_futex, word, FUTEX_WAIT, before, &time, nullptr, 0);
-}
 
 // The lower half of a word of 8 bytes.
 uint32_t* word_at(PyObject* memory, Py_ssize_t offset) {
@@ -176,15 +172,7 @@ PyObject* await_word(PyObject*, PyObject* args) {
   const uint32_t wanted = static_cast<uint32_t>(value);
   auto is_there = [&] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) == wanted; };
   PyThreadState* state = PyEval_SaveThread();
-  const double begin = monotonic();
-  bool found = is_there();
-  while (!found && monotonic() - begin < spins) {
-    for (int i = 0; i < 32 && !(found = is_there()); ++i) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-  }
+  bool found = look_for(is_there, spins);
   if (!found && sleeps > 0) {
     const uint32_t before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     if (before != wanted) sleep_for(word, before, sleeps);
@@ -200,7 +188,7 @@ PyObject* wake_word(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "On", &memory, &offset)) return nullptr;
   uint32_t* word = word_at(memory, offset);
   if (!word) return nullptr;
-  syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+  wake_all(word);
   Py_RETURN_NONE;
 }
 
@@ -275,7 +263,7 @@ PyObject* exchange_short(PyObject*, PyObject* args) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     bool wakes = false;
     for (char* memory : of) wakes = wakes || (memory != of[rank] && __atomic_load_n(sleeps_at(memory), __ATOMIC_ACQUIRE));
-    if (wakes) syscall(SYS_futex, own.word(), FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+    if (wakes) wake_all(own.word());
   }
   Py_ssize_t missing = -1, other = -1;
   for (Py_ssize_t i = 0; i < size && missing < 0 && other < 0; ++i) {

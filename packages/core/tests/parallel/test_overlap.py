@@ -353,11 +353,11 @@ def test_compiled_steps_start_sums_before_the_backward_pass_is_over(make, settin
 def test_eager_steps_start_sums_before_the_backward_pass_is_over(make, settings, monkeypatch):
     settings(all_reduce_fusion_config=[2, 3])
     events, mode = [[], []], ms.get_context("mode")
-    start = MessageCommunicator.start_reduction
+    start = MessageCommunicator.start_sums
 
-    def told(self, arrays, reduction, divisor, name, scatters):
+    def told(self, tensors, divisor, name, scatters):
         events[self.rank].append(name)
-        return start(self, arrays, reduction, divisor, name, scatters)
+        return start(self, tensors, divisor, name, scatters)
 
     def work(rank):
         with _seeding:
@@ -366,7 +366,7 @@ def test_eager_steps_start_sums_before_the_backward_pass_is_over(make, settings,
         step = make(net, nn.Adam(net.trainable_params(), 0.01)).set_train()
         step(ms.Tensor(IMAGES[rank::2]), ms.Tensor(LABELS[rank::2]))
 
-    monkeypatch.setattr(MessageCommunicator, "start_reduction", told)
+    monkeypatch.setattr(MessageCommunicator, "start_sums", told)
     ms.set_context(mode=ms.PYNATIVE_MODE)
     try:
         threads.run(2, work)
@@ -419,7 +419,7 @@ net = nn.SequentialCell(nn.Dense(64, 512), nn.ReLU(), nn.Dense(512, 512), nn.Den
 step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
 x, y = ms.Tensor(np.ones((8, 64), np.float32)), ms.Tensor(np.ones((8, 4), np.float32))
 from mycelia.engine.communication.messages import MessageCommunicator
-start, count = MessageCommunicator.start_reduction, 0
+start, count = MessageCommunicator.start_sums, 0
 
 def dies(self, *args):
     global count
@@ -429,7 +429,7 @@ def dies(self, *args):
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
-MessageCommunicator.start_reduction = dies
+MessageCommunicator.start_sums = dies
 for _ in range(50):
     step(x, y).asnumpy()
 """

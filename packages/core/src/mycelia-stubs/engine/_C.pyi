@@ -180,6 +180,26 @@ def exchange_short(
     sleeps: float, /,
 ) -> int | tuple[int, bytes] | None: ...
 
+class DirectSums:
+    """Sums of tensors of these shapes over members that see one another's memory."""
+
+    def __init__(
+        self, own_board: np.ndarray, boards: list[np.ndarray], rank: int, told: bytes, offsets: tuple[int, ...],
+        shapes: tuple[tuple[int, ...], ...], elements: int, dtype: Any, divisor: float, /,
+    ) -> None: ...
+    def room(self, memory: np.ndarray, segment: int, descriptor: int, size: int, last: int, /) -> int: ...
+    def knows(self, other: int, segment: int, memory: np.ndarray, /) -> None: ...
+    def start(self, number: int, ended: int, free: int, tensors: tuple[Tensor, ...], /) -> int: ...
+    def finish(
+        self, number: int, room: int, looks: float, naps: int, nap: float, /
+    ) -> tuple[int, tuple[Tensor, ...]] | None: ...
+
+BOARD_TURNS: int
+BOARD_LINE: int
+BOARD_TEXT: int
+BOARD_NOTHING: int
+BOARD_ENTRIES: int
+BOARD_MESSAGES: int
 SHORT_SLOT_BYTES: int
 SHORT_BYTES: int
 SHORT_TEXT_BYTES: int

@@ -18,11 +18,11 @@ from mycelia.engine import _C
 from mycelia.engine.communication.shared import Placed, Segment, open_segment
 
 #: Entries that stand at a time: entry k is written over by entry k + TURNS.
-TURNS = 64
-_WORDS = 8  # of 8 bytes: number, ended, segment, descriptor, size, offset, elements, length of the text
-_LINE = 512  # bytes of an entry: the words, and the text
-_TEXT = 8 * _WORDS
-_FIELDS = struct.Struct(f"={_WORDS - 1}q")
+TURNS = 64  # as in native/src/direct_sums.cc, and so are sizes and words
+_LINE = 512  # bytes of an entry: words of 8 bytes, and the text
+_TEXT = 64
+#: Behind the number: ended, segment, descriptor, size, offset, elements, length of the text.
+_FIELDS = struct.Struct("=7q")
 SIZE = (TURNS + 1) * _LINE  # the last line: what its owner waits for
 #: What the owner of a board waits for: nothing, that an entry of others is written, or messages.
 NOTHING, ENTRIES, MESSAGES = range(3)
@@ -48,8 +48,8 @@ class Board:
 
     def __init__(self, memory: Segment | np.ndarray) -> None:
         self._owner = memory  # a segment is there for others as long as it is held
-        self._memory = memory.bytes if isinstance(memory, Segment) else memory
-        raw = memoryview(self._memory)[:SIZE]
+        self.memory = memory.bytes if isinstance(memory, Segment) else memory
+        raw = memoryview(self.memory)[:SIZE]
         self._bytes, self._words = raw.cast("B"), raw.cast("B").cast("q")
 
     @classmethod
@@ -82,11 +82,11 @@ class Board:
         changes. Who sleeps must say so before (`say`), and look again.
         """
         line = number % TURNS * _LINE
-        return _C.await_word(self._memory, line, (number + 1) & 0xFFFFFFFF, looks_s, sleeps_s)
+        return _C.await_word(self.memory, line, (number + 1) & 0xFFFFFFFF, looks_s, sleeps_s)
 
     def wake(self, number: int) -> None:
         """Those go on who wait for this entry."""
-        _C.wake_word(self._memory, number % TURNS * _LINE)
+        _C.wake_word(self.memory, number % TURNS * _LINE)
 
     @property
     def said(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.engine.communication.reductions import divide
+from mycelia.engine.communication.reductions import array_of, divide, tensor_of
 
 
 class Pending:
@@ -88,6 +88,14 @@ class Communicator(ABC):
         number = 1 + max(self._sums, default=0)
         self._sums[number] = found
         return number
+
+    def start_sums(self, tensors: tuple, divisor: float = 1, name: str = "", scatters: bool = False) -> int:
+        """As `start_reduction`, of sums of tensors of one dtype on the host, which `finish_sums` gives."""
+        return self.start_reduction([array_of(x) for x in tensors], "sum", divisor, name, scatters)
+
+    def finish_sums(self, number: int) -> tuple:
+        """As `finish_reduction`, the sums as tensors on the host."""
+        return tuple([tensor_of(array) for array in self.finish_reduction(number)])
 
     def finish_reduction(self, number: int) -> list[np.ndarray]:
         """The sums that `start_reduction` has begun to make, in the arrays' shapes; once for each number."""

@@ -333,6 +333,15 @@ class MessageCommunicator(Communicator):
             self._reducing = Reducing(self._transport, self.name, self.ranks, self._late)
         return self._reducing.start(arrays, reduction, divisor, name, scatters)
 
+    def start_sums(self, tensors: tuple, divisor: float = 1, name: str = "", scatters: bool = False) -> int:
+        if self._reducing is None:
+            self._reducing = Reducing(self._transport, self.name, self.ranks, self._late)
+        return self._reducing.start_sums(tensors, divisor, name, scatters)
+
+    def finish_sums(self, number: int) -> tuple:
+        found = None if self._reducing is None else self._reducing.finish_sums(number)
+        return super().finish_sums(number) if found is None else found
+
     def finish_reduction(self, number: int) -> list[np.ndarray]:
         if self._reducing is None:
             raise ValueError(f"finish_reduction: the group {self.name!r} has started none")

@@ -24,7 +24,9 @@ from mycelia.engine import _C
 from mycelia.engine.base import errors
 from mycelia.engine.communication import reductions, shared
 from mycelia.engine.communication.board import ENTRIES, MESSAGES, NOTHING, TURNS, Boards, see
+from mycelia.engine.communication.direct import Directs
 from mycelia.engine.communication.recipes import Recipe, recipe_of
+from mycelia.engine.communication.reduction import NO_ELEMENTS, Reduction
 from mycelia.engine.communication.shared import Placed, Pool
 from mycelia.engine.communication.transport import (
     ADDED,
@@ -47,34 +49,6 @@ _NAP_S = 1e-3  # that it is slept for one, at most
 _NAPS_S = 5e-3  # that it is looked for entries alone, before messages are waited for, too
 _RECIPES = 256  # what is known of calls, at most
 _GENERATION = 1 << 40  # numbers of a group begin behind those of one that had its name before
-
-
-_NOTHING = np.empty(0, np.uint8)
-
-
-class _Started:
-    """A reduction on its way. `parts`: what came in this round, by member; `awaited`: from whom it has not;
-    `opening`: members that have still to open memory that is new to them; `total`: the sums, when they are
-    there; `is_taken`: somebody makes them.
-    """
-
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe, self.what, self.cuts = recipe, recipe.what, recipe.cuts
-        self.phase = GIVEN
-        self.own = _NOTHING  # all elements of this member
-        self.place: Placed | None = None  # where the others see them
-        self.parts: list[np.ndarray | None] = []
-        self.awaited: set[int] = set()
-        self.opening: set[int] = set()
-        self.early: list[tuple[int, np.ndarray]] = []  # sums that came before the first round was over
-        self.total: np.ndarray | None = None
-        self.is_taken = False
-        self.failure: BaseException | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is something to add, and nobody does."""
-        return not self.awaited and self.total is None and not self.is_taken and self.failure is None
 
 
 class Reducing:
@@ -104,10 +78,11 @@ class Reducing:
         self._first = self._number = self._ended = generation * _GENERATION
         self._ends_of = [self._number] * self._size  # how far the members have come
         self._done: set[int] = set()  # what has ended beyond `_ended`
-        self._open: dict[int, _Started] = {}
+        self._open: dict[int, Reduction] = {}
         transport.started[self._key] = self
         self._boards = Boards(self._near)
         self._recipes: dict[tuple, Recipe] = {}
+        self._direct = Directs(self._boards, self._others, self._rank)
         self.rest(False)
         if self._boards.own is not None:
             for peer in self._near:
@@ -117,14 +92,36 @@ class Reducing:
 
     # ---- what users call
 
+    def start_sums(self, tensors: tuple, divisor: float, name: str, scatters: bool) -> int:
+        """As `start`, of sums of tensors on the host."""
+        kind = divisor, name, scatters, tensors[0].dtype, tuple([x.shape for x in tensors])
+        with self._transport.lock:
+            number, found = self._number, None
+            if (self._key, number) not in self._transport.early:
+                found = self._direct.start(kind, number, self._ended, self._free(), tensors)
+            if found is not None:
+                self._number += 1
+                self._direct.take_back(number - _FORGOTTEN)
+                way, listens = found
+                for peer in self._others if listens else ():
+                    self._send(peer, Message(self._key, number, way.recipe.what, None, WRITTEN, self._ended))
+                return number
+        return self.start([reductions.array_of(x) for x in tensors], "sum", divisor, name, scatters, kind)
+
     def start(
-        self, arrays: Sequence[np.ndarray], reduction: str, divisor: float, name: str, scatters: bool
+        self,
+        arrays: Sequence[np.ndarray],
+        reduction: str,
+        divisor: float,
+        name: str,
+        scatters: bool,
+        kind: tuple | None = None,
     ) -> int:
         """The number of a reduction of these arrays, of one dtype, which may be changed at once.
 
         `divisor`: of the sums, after they were rounded; `name`: what must be the same on all members besides
         dtype and elements; `scatters`: of the one array, which is as many equal parts as there are members,
-        each member gets its own part only. Errors: as collectives have.
+        each member gets its own part only; `kind`: of tensors that come again. Errors: as collectives have.
         """
         shapes = tuple([array.shape for array in arrays])
         key = reduction, divisor, name, scatters, arrays[0].dtype, shapes
@@ -133,14 +130,14 @@ class Reducing:
             if len(self._recipes) >= _RECIPES:
                 self._recipes.clear()
             recipe = self._recipes[key] = recipe_of(self._size, *key)
-        started, transport = _Started(recipe), self._transport
+        started, transport = Reduction(recipe), self._transport
         with transport.lock:
             number, self._number = self._number, self._number + 1
             self._open.pop(number - _FORGOTTEN, None)
+            if kind is not None and not transport.has_mover:
+                started.direct = self._direct.way(kind, recipe, arrays[0].dtype)
             is_written = self._lay(number, started, arrays)
-            started.parts = [None] * self._size
-            started.parts[self._rank] = started.own[started.cuts[self._rank]] if started.cuts else started.own
-            started.awaited = set(self._others)
+            started.begin(self._rank, self._size)
             self._open[number] = started
             self._tell(number, started, is_written)
             if transport.early:
@@ -150,7 +147,7 @@ class Reducing:
             transport.begun()
         return number
 
-    def _tell(self, number: int, started: _Started, is_written: bool) -> None:
+    def _tell(self, number: int, started: Reduction, is_written: bool) -> None:
         """Lets the others know of what was laid down, by the board or by messages."""
         boards, awaits = self._boards, False
         if is_written:
@@ -175,7 +172,7 @@ class Reducing:
         """
         while True:
             with self._transport.lock:
-                started = self._open.get(number)
+                started = self._started(number)
                 if started is None:
                     raise errors.runtime_error("all_reduce", "these sums were taken, or never started")
                 self.sort()
@@ -183,6 +180,8 @@ class Reducing:
                     raise started.failure
                 if self._is_over(started):
                     del self._open[number]
+                    if started.direct is not None and started.room >= 0:
+                        started.direct.opened(started.room, number)
                     break
                 job = self._transport.next_job()
                 if job is None:
@@ -193,7 +192,30 @@ class Reducing:
         assert total is not None  # by `_is_over`
         return [total[at : at + size].reshape(shape) for at, size, shape in started.recipe.results]
 
-    def _await(self, number: int, started: _Started) -> None:
+    def finish_sums(self, number: int) -> tuple | None:
+        """As `finish`, the sums as tensors; None if that gives them."""
+        with self._transport.lock:
+            found = self._direct.finish(number)
+            if found is None:
+                return None
+            ended, sums = found
+            for peer in self._near:
+                self._ends_of[peer] = max(self._ends_of[peer], ended)
+            self._count(number)
+        return sums
+
+    def _started(self, number: int) -> Reduction | None:
+        """A reduction that was started, which from now on goes as those that no native call makes."""
+        way = self._direct.take_back(number)
+        if way is None:
+            return self._open.get(number)
+        started = self._open[number] = Reduction(way.recipe)
+        started.direct = way
+        started.own, started.place = way.taken_back(number)
+        started.begin(self._rank, self._size)
+        return started
+
+    def _await(self, number: int, started: Reduction) -> None:
         """Until something can be done for a reduction, or another thread has made it. Errors: as `finish`."""
         if started.is_taken:
             self._changed.wait(self._transport.timeout_s)
@@ -201,7 +223,7 @@ class Reducing:
             late = sorted(started.awaited | started.opening) or self._others
             raise self._late(started.what, late)
 
-    def _wait(self, number: int, started: _Started) -> bool:
+    def _wait(self, number: int, started: Reduction) -> bool:
         """Until something can be done for a reduction; False if time was over first."""
         begin = time.monotonic()
         while self._nap(number, started) and time.monotonic() - begin < _NAPS_S:
@@ -218,7 +240,7 @@ class Reducing:
         finally:
             self.rest(False)
 
-    def _nap(self, number: int, started: _Started) -> bool:
+    def _nap(self, number: int, started: Reduction) -> bool:
         """Waits a moment for the entry of a member; False where messages are what has to be waited for."""
         own, others = self._boards.own, self._boards.others
         if own is None or self._transport.has_mover or started.phase != GIVEN:
@@ -251,7 +273,8 @@ class Reducing:
 
     def _arrived(self, peer: int, message: Message) -> None:
         self._ends_of[peer] = max(self._ends_of[peer], message.ended)
-        started = self._open.get(message.number)
+        is_given = message.phase == GIVEN  # not on the board
+        started = self._started(message.number) if is_given else self._open.get(message.number)
         if message.phase in (BOARD, SEEN) and message.number == self._first:
             if message.phase == SEEN:
                 self._boards.readers.add(peer)
@@ -262,7 +285,7 @@ class Reducing:
         elif message.number >= self._number and message.phase not in (TAKEN, WRITTEN):
             self._transport.early[self._key, message.number].append((peer, message))
 
-    def _look(self, number: int, started: _Started) -> None:
+    def _look(self, number: int, started: Reduction) -> None:
         """Takes what is written on boards for a reduction."""
         for peer in tuple(started.awaited):
             board = self._boards.others.get(peer)
@@ -277,7 +300,7 @@ class Reducing:
             if started.cuts and part is not None:
                 started.parts[peer] = part[started.cuts[self._rank]]
 
-    def _take(self, number: int, started: _Started, peer: int, message: Message) -> None:
+    def _take(self, number: int, started: Reduction, peer: int, message: Message) -> None:
         if message.what != started.what:
             place = f"(number {number % _GENERATION} of those of group {self._name!r})"
             started.failure = started.failure or _not_the_same(
@@ -296,7 +319,7 @@ class Reducing:
             elif array is not None:
                 started.early.append((peer, array))
 
-    def _opened(self, number: int, started: _Started, peer: int, place: Placed) -> np.ndarray | None:
+    def _opened(self, number: int, started: Reduction, peer: int, place: Placed) -> np.ndarray | None:
         try:
             array, is_new = self._pool.take(number, peer, place)
         except OSError as cause:
@@ -308,15 +331,17 @@ class Reducing:
             return None
         if is_new:
             self._post(number, started, peer, OPENED, None)
+        if started.direct is not None:
+            started.direct.learn(peer, place.segment, self._pool.memory(peer, place.segment))
         return array
 
-    def _post(self, number: int, started: _Started, peer: int, phase: int, array) -> None:
+    def _post(self, number: int, started: Reduction, peer: int, phase: int, array) -> None:
         self._send(peer, Message(self._key, number, started.what, array, phase, self._ended))
 
     def _send(self, peer: int, message: Message) -> None:
         self._transport.post(self._ranks[peer], message)
 
-    def _give(self, number: int, started: _Started, peer: int, phase: int, cut: slice) -> None:
+    def _give(self, number: int, started: Reduction, peer: int, phase: int, cut: slice) -> None:
         """Sends a member elements of `own`."""
         array = started.own[cut]
         place = started.place if peer in self._near else None
@@ -326,13 +351,16 @@ class Reducing:
         offset = place.offset + (cut.start or 0) * array.itemsize
         self._post(number, started, peer, phase, place._replace(shape=array.shape, offset=offset))
 
-    def _lay(self, number: int, started: _Started, arrays: Sequence) -> bool:
+    def _lay(self, number: int, started: Reduction, arrays: Sequence) -> bool:
         """Copies the arrays to where others see them, or together; whether that is written on the board."""
         recipe, dtype, board = started.recipe, arrays[0].dtype, self._boards.own
-        free = min([self._ended, *(self._ends_of[peer] for peer in self._near)])
+        free = self._free()
         is_short = recipe.count * dtype.itemsize <= shared.LEAST_BYTES
         room = None
-        if self._near and not (is_short and len(self._boards.readers) < len(self._others)):
+        shown = None if started.direct is None else started.direct.shown()
+        if shown is not None:
+            started.room, *room = shown
+        elif self._near and not (is_short and len(self._boards.readers) < len(self._others)):
             room = self._pool.room(number, free, dtype, recipe.count)
         if room is None:
             started.own = fresh(dtype, recipe.count)
@@ -355,7 +383,7 @@ class Reducing:
     def is_on_its_way(self) -> bool:
         return any(one.total is None and one.failure is None for one in self._open.values())
 
-    def _add(self, number: int, started: _Started) -> None:
+    def _add(self, number: int, started: Reduction) -> None:
         """Makes sums, outside of the lock: other threads may meanwhile start others."""
         total, failure = None, None
         try:
@@ -370,7 +398,7 @@ class Reducing:
                 self._give_sums(number, started)
             self._changed.notify_all()
 
-    def _sums(self, started: _Started) -> np.ndarray | None:
+    def _sums(self, started: Reduction) -> np.ndarray | None:
         """What this member gets; None if others need the sums of its share first, which are made in place."""
         parts, own = started.parts, started.own
         if started.phase == ADDED:
@@ -384,7 +412,7 @@ class Reducing:
         reductions.combine_blocks(parts, recipe.reduction, recipe.divisor, target)
         return None if shares else target
 
-    def _give_sums(self, number: int, started: _Started) -> None:
+    def _give_sums(self, number: int, started: Reduction) -> None:
         """Begins the second round."""
         cut = started.cuts[self._rank]
         started.phase, started.parts = ADDED, [None] * self._size
@@ -395,26 +423,34 @@ class Reducing:
         for peer in self._others:
             self._give(number, started, peer, ADDED, cut)
 
-    def _end(self, number: int, started: _Started, total: np.ndarray) -> None:
-        started.total, started.parts = total, []
+    def _free(self) -> int:
+        """Below which number nothing is read any more in this process's memory."""
+        return min([self._ended, *[self._ends_of[peer] for peer in self._near]])
+
+    def _count(self, number: int) -> None:
+        """A reduction has ended here."""
         self._done.add(number)
         while self._ended in self._done:
             self._done.remove(self._ended)
             self._ended += 1
+
+    def _end(self, number: int, started: Reduction, total: np.ndarray) -> None:
+        started.total, started.parts = total, []
+        self._count(number)
         if started.place is not None and started.own.nbytes >= _TOLD_BYTES:
             for peer in self._near:
                 self._post(number, started, peer, TAKEN, None)
-        started.own = _NOTHING
+        started.own = NO_ELEMENTS
 
     # ---- waiting
 
-    def _is_over(self, started: _Started) -> bool:
+    def _is_over(self, started: Reduction) -> bool:
         gone = self._transport.gone
         if started.opening:  # who has gone reads nothing any more
             started.opening -= {peer for peer in started.opening if self._ranks[peer] in gone}
         return started.total is not None and not started.opening and self._transport.flushed()
 
-    def _may_go_on(self, started: _Started) -> bool:
+    def _may_go_on(self, started: Reduction) -> bool:
         """Whether `finish` has something to do after messages came. Errors: RuntimeError for a member that
         will never send what is waited for.
         """

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from mycelia.engine import _C
+from mycelia.engine.base import dtypes
 from mycelia.engine.base.dtypes import BFLOAT16_BITS, from_bfloat16_bits, to_bfloat16_bits
 
 _STEP = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -27,6 +28,19 @@ def check(owner: str, reduction: str, dtype: np.dtype) -> None:
 def name_of(dtype: np.dtype) -> str:
     """A dtype in words, which are the same on all machines."""
     return "bfloat16" if dtype == BFLOAT16_BITS else str(dtype)
+
+
+def array_of(tensor: _C.Tensor) -> np.ndarray:
+    """The elements of a tensor, of bfloat16 as bits."""
+    found = tensor._bits()
+    return found.view(BFLOAT16_BITS) if tensor.dtype is dtypes.bfloat16 else found
+
+
+def tensor_of(array: np.ndarray) -> _C.Tensor:
+    """What `array_of` was given, with this memory."""
+    if array.dtype == BFLOAT16_BITS:
+        return _C.from_array(array.view(np.uint16), dtypes.bfloat16, True)
+    return _C.from_array(array, dtypes.as_dtype(array.dtype), True)
 
 
 def combine(parts: Sequence[np.ndarray], reduction: str, out: np.ndarray | None = None) -> np.ndarray:

@@ -261,6 +261,12 @@ class Pool:
         kept.last = number
         return kept.array(place.offset, place.shape[0], place.dtype), is_new
 
+    def memory(self, member: int, segment: int) -> np.ndarray:
+        """The bytes of a segment that a member has laid something into, which was taken."""
+        memory = self._others[member, segment].memory
+        assert isinstance(memory, np.ndarray)
+        return memory
+
 
 def _unused_for(kept: Sized) -> int:
     """After how many reductions memory is let go that none of them has used."""

@@ -55,7 +55,9 @@ def run(graph: Graph, draft: Draft) -> int:
 
 def _preparing(graph: Graph, draft: Draft, starts: list[Node]) -> set[Node]:
     """The starts, and nodes that do little, and that for nothing but the sums."""
-    found, seen = set(starts), draft.seen().union(graph.outputs)
+    given = {value for node in starts for value in node.inputs}  # which is seen there, but by whom else?
+    seen = {u for u, _ in draft.updates}.union(draft.seen() - given, graph.outputs)
+    found = set(starts)
     readers: dict[Value, list[Node]] = defaultdict(list)
     for node in graph.nodes:
         for value in node.inputs:

@@ -12,6 +12,7 @@ from mycelia.engine import _C
 from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.communication import world
+from mycelia.engine.communication.reductions import array_of
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
 
@@ -30,8 +31,6 @@ def start_sums(
     its part of the sum of one tensor, which is as many equal parts as there are members.
     Shapes: x any -> int64 [].  dtypes: one of floating numbers.  Sums are made in the order of the ranks.
     """
-    communicator = world.group("all_reduce", group)
-    return np.array(communicator.start_reduction(x, "sum", divisor, name, scatters), np.int64)
 
 
 @start_sums.infer
@@ -41,6 +40,18 @@ def start_sums(x, *, divisor, name, scatters, group):
         told = ", ".join(str(one.dtype) for one in x)
         raise errors.type_error("all_reduce", f"sums together are of one floating dtype, but got {told}")
     return TensorType(dtypes.int64, ())
+
+
+@start_sums.on_tensors
+def start_sums(x, *, divisor, name, scatters, group):
+    communicator, device = world.group("all_reduce", group), registry.target().device
+    if device:
+        given = [array_of(tensor) for tensor in x]
+        number = communicator.start_reduction(given, "sum", divisor, name, scatters)
+    else:
+        number = communicator.start_sums(tuple(x), divisor, name, scatters)
+    made = _C.from_array(np.array(number, np.int64), dtypes.int64, False)
+    return _C.on_device(made, device) if device else made
 
 
 @op(outputs=None, effect=True, on_host=True, nondiff=True)
@@ -64,14 +75,9 @@ def finish_sums(number, *, dtype, shapes, group):
 
 @finish_sums.on_tensors
 def finish_sums(number, *, dtype, shapes, group):
-    found = world.group("all_reduce", group).finish_reduction(number.item())
-    made = (_C.from_array(_bits(array), dtype, True) for array in found)
+    found = world.group("all_reduce", group).finish_sums(number.item())
     device = registry.target().device
-    return tuple(_C.on_device(tensor, device) if device else tensor for tensor in made)
-
-
-def _bits(array: np.ndarray) -> np.ndarray:
-    return array.view(np.uint16) if array.dtype == dtypes.BFLOAT16_BITS else array
+    return tuple([_C.on_device(tensor, device) for tensor in found]) if device else found
 
 
 def sums(number, dtype, shapes: Sequence, group: str) -> tuple:
