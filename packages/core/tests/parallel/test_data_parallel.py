@@ -232,13 +232,13 @@ def test_gradients_that_are_accumulated_are_sent_once(train, together, monkeypat
     (alone,), nets, sums = networks(1), networks(2), []
     step = nn.TrainOneStepCell(nn.WithLossCell(alone, LOSS), nn.SGD(alone.trainable_params(), 0.1))
     step(ms.Tensor(IMAGES), ms.Tensor(LABELS))
-    start = MessageCommunicator.start_reduction
+    start = MessageCommunicator.start_sums
 
     def counted(self, *args):
         sums.append(self.rank)
         return start(self, *args)
 
-    monkeypatch.setattr(MessageCommunicator, "start_reduction", counted)
+    monkeypatch.setattr(MessageCommunicator, "start_sums", counted)
     threads.run(2, lambda rank: train(nets[rank], rank))
     assert sorted(sums) == [0, 1]  # all gradients fit in one part
     for one, other in zip(alone.get_parameters(), nets[0].get_parameters()):
@@ -295,7 +295,7 @@ def test_unequal_shares_are_refused_on_all_ranks(together):
 @pytest.mark.parametrize(
     ("settings", "kind", "message"),
     [
-        ({"parallel_mode": "auto_parallel"}, NotImplementedError, "would cut operators among processes"),
+        ({"parallel_mode": "auto_parallel"}, NotImplementedError, "would choose strategies of operators"),
         (
             {"parallel_mode": "data_parallel", "device_num": 4},
             RuntimeError,

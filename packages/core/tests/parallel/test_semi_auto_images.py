@@ -10,6 +10,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn, ops
+from mycelia.engine.compile import divided
 from mycelia.parallel.engines import threads
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -111,7 +112,11 @@ def test_a_scaled_loss_decides_for_all_ranks(start, ranks):
     assert any(overflow for _, overflow, _ in expected) == (start > 3e38)
 
 
-def test_a_layout_in_a_branch_is_that_of_its_side():
+def test_a_layout_in_a_branch_is_that_of_its_side(monkeypatch):
+    """One side computes on parts, and the other, of which nobody says anything, on the whole."""
+    made, real = [], divided.divide
+    monkeypatch.setattr(divided, "divide", lambda *given: made.append(real(*given)) or made[-1])
+
     def work(rank):
         relu = ops.ReLU().shard(((2, 1),))
 
@@ -127,3 +132,11 @@ def test_a_layout_in_a_branch_is_that_of_its_side():
     for above, below in threads.run(2, work):
         np.testing.assert_array_equal(above, np.full((4, 4), 2))
         np.testing.assert_array_equal(below, np.full((4, 4), -2))
+    for graph, _ in made:
+        (branch,) = (node for node in graph.nodes if node.op.definition.name == "cond")
+        shapes = {
+            node.op.definition.name: node.outputs[0].type.shape
+            for side in ("then", "otherwise")
+            for node in branch.attrs[side].nodes
+        }
+        assert (shapes["relu"], shapes["sub"]) == ((2, 4), (4, 4))

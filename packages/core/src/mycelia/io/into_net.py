@@ -25,7 +25,7 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
 
     Parameters that only other stages of a pipeline have stay without values.
     A Parameter that is a part of a state, which an optimizer divides among processes, takes its part of a
-    whole value.
+    whole value; of a state of which it has no element there is nothing in files of parts.
     Unless `strict_load`: a float (or a signed, or an unsigned integer) width that differs is converted,
     trailing dimensions of size 1 are dropped, and when names of the net are missing,
     a prefix that all their partners in the dict share ('net.' of 'net.conv.weight') is taken off.
@@ -64,7 +64,8 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
             problems.append(f"{name}: {problem}")
     # What the dict holds under a name that had its prefix taken off counts as not loaded: so MindSpore
     # reports it.
-    param_not_load = [name for name in targets if name not in partner and name not in elsewhere]
+    has_none = {name for name, target in targets.items() if target.share is not None and not target.size}
+    param_not_load = [name for name in targets if name not in partner and name not in elsewhere | has_none]
     ckpt_not_load = [name for name in parameter_dict if name not in targets]
     if problems:
         raise RuntimeError(_mismatch(problems, param_not_load, ckpt_not_load))
@@ -131,8 +132,8 @@ def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
         begin, end = target.share.place
         part = ops.reshape(value, (-1,))[begin:end]
         missing = target.share.length - (end - begin)
-        value = ops.cat([part, ops.zeros((missing,), value.dtype)]) if missing else part
-        shape = wanted
+        part = ops.cat([part, ops.zeros((missing,), value.dtype)]) if missing else part
+        value, shape = ops.reshape(part, wanted), wanted
     if shape != wanted:
         extra = shape[len(wanted) :]
         if strict or shape[: len(wanted)] != wanted or any(n != 1 for n in extra):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mycelia.engine import _C, dispatch
@@ -25,6 +26,7 @@ class _Mode:
 
     graph = config.get("mode") == config.GRAPH_MODE
     gathers = False  # whether there are weights that Cells gather
+    gathered: set[int] = set()  # these, by their identity
     detour = graph  # whether calls are more than that of `construct`
     call: Callable | None = None  # of a Cell in graph mode; imported when it is needed
 
@@ -37,10 +39,22 @@ def _follow(mode: int) -> None:
 config.on_change("mode", _follow)
 
 
-def gather_weights() -> None:
-    """From now on Cells gather weights that are divided among processes (`nn/gathered.py`)."""
-    _Mode.gathers = _Mode.detour = True
+def gather_weights(weights: Iterable[Tensor]) -> None:
+    """Cells gather these weights, which are divided among processes, while they compute (`nn/gathered.py`).
+    When there are none any more calls of Cells are as quick as before.
+    """
+    for weight in weights:
+        _Mode.gathered.add(id(weight))
+        weakref.finalize(weight, _let_go, id(weight)).atexit = False
+    _Mode.gathers = bool(_Mode.gathered)
+    _Mode.detour = _Mode.graph or _Mode.gathers
     cache_invalidation.changed()
+
+
+def _let_go(weight: int) -> None:
+    _Mode.gathered.discard(weight)
+    _Mode.gathers = bool(_Mode.gathered)
+    _Mode.detour = _Mode.graph or _Mode.gathers
 
 
 _PRECISIONS = {

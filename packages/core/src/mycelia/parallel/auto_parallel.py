@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from mycelia.engine import _C
 from mycelia.engine.base import errors, ignored, parallel_settings
 from mycelia.engine.communication import mode, world
+from mycelia.engine.compile.jit import jit
+from mycelia.engine.sharding import strategies
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
+from mycelia.parallel.layout import Layout
 
 
 class AutoParallel(Cell):
-    """Divide `network` among devices. There is one, which does all: the settings are kept in `options`, and a
-    warning says so.
+    """A network, or a function such as a whole step, that the processes which have joined compute together.
+    In one that trains alone the settings are kept in `options`, and a warning says so.
 
-    `parallel_mode`: "semi_auto", "sharding_propagation" or "recursive_programming".
+    `parallel_mode`: "semi_auto", operators are divided by their strategies; "sharding_propagation", these
+    go on to operators without one. Settings are those of `set_auto_parallel_context`, and hold from the call
+    on that makes them; a `parallel_mode` that was set there stays. What runs is compiled, in eager mode too.
     Errors: TypeError unless a Cell or a function, ValueError for another mode; of a call RuntimeError if it
-    was told of several stages.
+    was told of several stages, and NotImplementedError for "recursive_programming".
     """
 
     def __init__(self, network, parallel_mode="semi_auto"):
@@ -29,6 +35,12 @@ class AutoParallel(Cell):
         self.network = network
         self.parallel_mode = parallel_mode
         self.options: dict = {}
+        self.__dict__["_jitted"] = None
+        if _has_joined() and parallel_settings.get_auto_parallel_context("parallel_mode") == "stand_alone":
+            given = {"parallel_mode": "semi_auto_parallel"}
+            if parallel_mode != "semi_auto":
+                given = {"parallel_mode": "auto_parallel", "search_mode": parallel_mode}
+            parallel_settings.set_auto_parallel_context(**given)
 
     def construct(self, *args, **kwargs):
         if self.get_pipeline_stages() > 1 and not _has_joined():
@@ -36,23 +48,48 @@ class AutoParallel(Cell):
                 errors.MyceliaRuntimeError, "AutoParallel",
                 f"{self.get_pipeline_stages()} stages need as many processes, and this one runs alone",
             )  # fmt: skip
-        return self.network(*args, **kwargs)
+        if _C.mode() & 1 or mode.dividing("AutoParallel") == 1:
+            return self.network(*args, **kwargs)
+        if self._jitted is None:
+            network = self.network
+            self.__dict__["_jitted"] = jit(lambda *args, **kwargs: network(*args, **kwargs))
+        return self._jitted(*args, **kwargs)
 
     def get_pipeline_stages(self):
         """Stages of the pipeline: those that `pipeline` was told, else 1."""
         return self.options.get("pipeline", {}).get("stages", 1)
 
-    def _note(self, option: str, **values) -> None:
+    def _note(self, option: str, missing: str = "nothing here follows it", **values) -> None:
         self.options[option] = values
-        ignored.tell("AutoParallel", option, values, "one process computes all")
+        ignored.tell("AutoParallel", option, values, missing if _has_joined() else "one process computes all")
+
+    def _set(self, option: str, given: dict, **settings) -> None:
+        """Settings of the processes that have joined; `given`: what the method was told."""
+        if _has_joined():
+            parallel_settings.set_auto_parallel_context(**settings)
+            self.options[option] = given
+        else:
+            self._note(option, **given)
 
     def dataset_strategy(self, config):
-        """How batches are divided."""
-        self._note("dataset_strategy", config=config)
+        """How batches are divided: "data_parallel", "full_batch", or a tuple with a tuple of numbers of parts
+        or a Layout for each argument.  Errors: TypeError, ValueError.
+        """
+        owner = "AutoParallel.dataset_strategy"
+        if not isinstance(config, (str, tuple)):
+            raise errors.type_error(
+                owner, f"config must be a str or a tuple, but got {type(config).__name__}"
+            )
+        if isinstance(config, str) and config not in ("full_batch", "data_parallel"):
+            raise errors.one_of(config, ("full_batch", "data_parallel"), subject=owner, what="config")
+        for one in config if isinstance(config, tuple) else ():
+            if not isinstance(one, Layout):
+                strategies.check_counts(owner, "config", one)
+        self._set("dataset_strategy", {"config": config}, dataset_strategy=config)
 
     def comm_fusion(self, config):
         """How collectives are joined."""
-        self._note("comm_fusion", config=config)
+        self._set("comm_fusion", {"config": config}, comm_fusion=config or {})
 
     def transformer_opt(self, file_path):
         """A file with options of transformers."""
@@ -60,19 +97,26 @@ class AutoParallel(Cell):
 
     def load_param_strategy_file(self, file_path):
         """Strategies of Parameters."""
-        self._note("load_param_strategy_file", file_path=file_path)
+        self._note("load_param_strategy_file", "layouts are those of the operators", file_path=file_path)
 
     def save_param_strategy_file(self, file_path):
-        """Where they are written."""
-        self._note("save_param_strategy_file", file_path=file_path)
+        """Where they are written.  Errors: TypeError unless a text."""
+        if not isinstance(file_path, str):
+            raise errors.type_error(
+                "AutoParallel.save_param_strategy_file",
+                f"file_path must be a str, but got {type(file_path).__name__}",
+            )
+        config = {"save_file": file_path}
+        self._set("save_param_strategy_file", {"file_path": file_path}, strategy_ckpt_config=config)
 
     def load_operator_strategy_file(self, file_path):
         """Strategies of ops."""
-        self._note("load_operator_strategy_file", file_path=file_path)
+        self._note("load_operator_strategy_file", "operators have those of `shard`", file_path=file_path)
 
     def save_operator_strategy_file(self, file_path):
         """Where they are written."""
-        self._note("save_operator_strategy_file", file_path=file_path)
+        missing = "save_param_strategy_file has the strategies of ops, too"
+        self._note("save_operator_strategy_file", missing, file_path=file_path)
 
     def set_group_ckpt_save_file(self, file_path):
         """Where groups are written."""
@@ -96,7 +140,7 @@ class AutoParallel(Cell):
 
     def enable_gradients_mean(self):
         """Gradients of devices are averaged, not added."""
-        self._note("enable_gradients_mean")
+        self._set("enable_gradients_mean", {}, gradients_mean=True)
 
     def enable_fp32_communication(self):
         """Gradients are sent as float32."""
@@ -115,7 +159,8 @@ class AutoParallel(Cell):
         self._note("disable_strategy_file_only_for_trainable_params")
 
     def hsdp(self, shard_size=-1, threshold=64, optimizer_level="level1"):
-        """States of the optimizers in the network are divided among the processes that train together.
+        """States of optimizers are divided among the processes that train together: of those in the network,
+        and of divided graphs.
 
         `shard_size`: among how many, -1: all; `threshold`: in KB, smaller Parameters stay whole;
         `optimizer_level`: "level1", states alone; "level2", gradients, too; "level3", weights, too.
@@ -132,15 +177,17 @@ class AutoParallel(Cell):
         levels = ("level1", "level2", "level3")
         if optimizer_level not in levels:
             raise errors.one_of(optimizer_level, levels, subject="AutoParallel.hsdp", what="optimizer_level")
-        if mode.degree("AutoParallel.hsdp") > 1:
+        if _has_joined():
             parallel_settings.set_auto_parallel_context(
                 enable_parallel_optimizer=True, optimizer_weight_shard_size=shard_size,
                 parallel_optimizer_config={
                     "parallel_optimizer_threshold": threshold, "optimizer_level": optimizer_level,
                 },
             )  # fmt: skip
+            given = {"shard_size": shard_size, "threshold": threshold, "optimizer_level": optimizer_level}
+            self.options["hsdp"] = given
             cells = self.network.cells_and_names() if isinstance(self.network, Cell) else ()
-            for _, cell in cells:
+            for _, cell in cells if mode.degree("AutoParallel.hsdp") > 1 else ():
                 if isinstance(cell, Optimizer):
                     cell.share_states()
             return

@@ -169,7 +169,11 @@ class States:
                 files = [load_checkpoint(str(path), crc_check=True, choice_func=others.__contains__)
                          for path in paths]  # fmt: skip
                 for name, share in others.items():
-                    values[name] = _joined(share, [file[name] for file in files[: share.size]])
+                    is_owned = isinstance(share, Share) and share.owner >= 0
+                    values[name] = (
+                        files[share.owner][name] if is_owned
+                        else _joined(share, [file[name] for file in files[: share.size]])
+                    )  # fmt: skip
             return (facts, values), ""
         except (OSError, ValueError, KeyError, TypeError) as cause:
             return None, f"{path}: {cause}"
@@ -219,7 +223,7 @@ class States:
 def _share(told: dict[str, Any]) -> Share | GridShare:
     shape = tuple(told["shape"])
     if "matrix" not in told:
-        return Share(told["rank"], told["size"], shape)
+        return Share(told["rank"], told["size"], shape, told.get("owner", -1))
     return GridShare(told["rank"], tuple(told["matrix"]), tuple(map(tuple, told["axes"])), shape)
 
 

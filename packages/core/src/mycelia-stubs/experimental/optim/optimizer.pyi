@@ -6,10 +6,11 @@ from mycelia.faces.experimental.optim.optimizer import (
     fractions as fractions,
 )
 from mycelia.nn.cell import Cell as Cell
+from mycelia.nn.optim.owners import whole_ones as whole_ones
 from mycelia.nn.optim.states import OwnsStates as OwnsStates
 from mycelia.ops import assign_add as assign_add
 
 __all__ = [
     "Cell", "Optimizer", "OwnsStates", "Parameter", "ParameterTuple", "Tensor", "above", "assign_add",
-    "at_least", "count_step", "fractions",
+    "at_least", "count_step", "fractions", "whole_ones",
 ]

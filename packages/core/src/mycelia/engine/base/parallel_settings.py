@@ -155,8 +155,19 @@ class _Settings:
 
 
 _auto = _Settings("auto_parallel_context", _AUTO, _MISSING)
+_SEARCH_MODES = ("search_mode", "auto_parallel_search_mode")
 _OF_GRAPHS = ("full_batch", "dataset_strategy", "strategy_ckpt_save_file", "strategy_ckpt_config")
-_auto.followed = lambda key: key in _OF_GRAPHS and _auto.get("parallel_mode") == "semi_auto_parallel"
+_OF_SEARCHES = (*_OF_GRAPHS, *_SEARCH_MODES, "sharding_propagation")
+
+
+def _is_followed(key: str) -> bool:
+    mode = _auto.get("parallel_mode")
+    return (mode == ParallelMode.SEMI_AUTO_PARALLEL and key in _OF_GRAPHS) or (
+        mode == ParallelMode.AUTO_PARALLEL and key in _OF_SEARCHES
+    )
+
+
+_auto.followed = _is_followed
 #: Called when settings of parallel training have changed.
 followers: list[Callable[[], object]] = []
 _servers = _Settings("ps_context", _SERVERS, dict.fromkeys(_SERVERS, "there are no parameter servers"))
@@ -212,7 +223,7 @@ def set_auto_parallel_context(**kwargs) -> None:
         )
     _check_fusion(kwargs)
     _check_parallel_optimizer(kwargs)
-    _auto.set({**kwargs, **_pipeline(kwargs)})
+    _auto.set({**kwargs, **_pipeline(kwargs), **_search(kwargs)})
     for follower in followers:
         follower()
     for what in ("allgather", "reducescatter"):
@@ -252,6 +263,20 @@ def _pipeline(given: dict[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise errors.one_of(name, known, subject="set_auto_parallel_context", what="pipeline_config")
     return config
+
+
+def _search(given: dict[str, Any]) -> dict[str, Any]:
+    """Both names of the search for strategies, if one is given."""
+    for name in _SEARCH_MODES:
+        if name in given:
+            return dict.fromkeys(_SEARCH_MODES, given[name])
+    return {}
+
+
+def search_mode() -> str:
+    """How strategies are found that nobody has given."""
+    is_old = _auto.get("sharding_propagation") and not is_set("search_mode")
+    return "sharding_propagation" if is_old else str(_auto.get("search_mode"))
 
 
 def _check_fusion(given: dict[str, Any]) -> None:

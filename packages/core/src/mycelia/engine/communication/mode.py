@@ -19,6 +19,10 @@ PART_BYTES = 25 << 20
 # name.
 divisions: list[Callable[[dict[str, list[list[int]]], dict[str, GridShare]], object]] = []
 _TOGETHER = (ParallelMode.DATA_PARALLEL, ParallelMode.HYBRID_PARALLEL)
+_OF_GRAPHS = (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
+
+
+_PARTS_OF_MICRO_BATCHES = "gradient_accumulation_shard would add gradients of micro-batches in parts"
 
 
 def degree(subject: str) -> int:
@@ -46,20 +50,21 @@ def degree(subject: str) -> int:
         return _width(subject, mode, joined, count)
     if mode in _TOGETHER:
         return joined
-    if mode == ParallelMode.SEMI_AUTO_PARALLEL:  # graphs are divided, each rank computes its part of one step
-        if parallel_settings.get_auto_parallel_context("enable_parallel_optimizer"):
-            raise errors.error(
-                errors.NotSupportedError, subject,
-                "enable_parallel_optimizer divides states of parallel_mode='data_parallel' only",
-                hint="in semi_auto_parallel states are divided as their Parameters are",
-            )  # fmt: skip
-        return 1
-    if mode != ParallelMode.STAND_ALONE:
+    if mode == ParallelMode.AUTO_PARALLEL:
+        _require_propagation(subject)
+    return 1  # graphs are divided, each rank computes its part of one step; or nothing is
+
+
+def _require_propagation(subject: str) -> None:
+    """NotImplementedError for a search for strategies that is not there."""
+    asked = parallel_settings.search_mode()
+    if asked != "sharding_propagation":
         raise errors.error(
-            errors.NotSupportedError, subject, f"parallel_mode={mode!r} would cut operators among processes",
-            hint="parallel_mode='data_parallel' gives each process a share of the data",
+            errors.NotSupportedError, subject,
+            f"parallel_mode='auto_parallel' with search_mode={asked!r} would choose strategies of operators "
+            "by their cost, which is not there",
+            hint="search_mode='sharding_propagation' gives the strategies of some operators to the others",
         )  # fmt: skip
-    return 1
 
 
 def _width(subject: str, mode: str, joined: int, count: int) -> int:
@@ -97,7 +102,8 @@ def stages() -> int:
 
 
 def dividing(subject: str) -> int:
-    """Among how many processes graphs are divided (`semi_auto_parallel`); 1: none are, or this one is alone.
+    """Among how many processes graphs are divided (`semi_auto_parallel`, `auto_parallel`); 1: none are, or
+    this one is alone.
 
     Errors: as `degree`.
     """
@@ -105,12 +111,16 @@ def dividing(subject: str) -> int:
     if here is None or here.communicator.size == 1:
         return 1
     mode = parallel_settings.get_auto_parallel_context("parallel_mode")
-    if mode != ParallelMode.SEMI_AUTO_PARALLEL:
-        return 1
-    if stages() > 1:
+    if mode not in _OF_GRAPHS or stages() > 1:
         return 1
     degree(subject)
     return here.communicator.size
+
+
+def spreads_layouts() -> bool:
+    """Whether operators without a strategy take one from those around them."""
+    mode = parallel_settings.get_auto_parallel_context("parallel_mode")
+    return bool(mode == ParallelMode.AUTO_PARALLEL)
 
 
 def trains_together(subject: str) -> bool:
@@ -126,8 +136,9 @@ def require_graph(subject: str) -> None:
     alone.
     """
     if not _C.mode() & 1 and dividing(subject) > 1:
+        mode = parallel_settings.get_auto_parallel_context("parallel_mode")
         raise errors.runtime_error(
-            subject, "parallel_mode='semi_auto_parallel' divides graphs, but this runs eagerly",
+            subject, f"parallel_mode={mode!r} divides graphs, but this runs eagerly",
             hint="set_context(mode=GRAPH_MODE), or jit around the whole training step",
         )  # fmt: skip
 
@@ -164,13 +175,38 @@ def dividing_states(subject: str) -> Dividing | None:
         )  # fmt: skip
     missing = ""
     if config.get("gradient_accumulation_shard", False):
-        missing = "gradient_accumulation_shard would add gradients of micro-batches in parts"
+        missing = _PARTS_OF_MICRO_BATCHES
     elif level > 1 and stages() > 1:
         missing = f"optimizer_level='level{level}' would divide what stages of a pipeline hold"
     if missing:
         raise errors.error(errors.NotSupportedError, subject, f"enable_parallel_optimizer: {missing}")
     if size == 1:
         return None
+    return Dividing(level, int(config.get("parallel_optimizer_threshold", 64)) << 10, size)
+
+
+def dividing_states_of_graphs(subject: str) -> Dividing | None:
+    """As `dividing_states`, of graphs that are divided: what each rank would keep alike is divided besides.
+
+    Errors: as `dividing_states`.
+    """
+    get = parallel_settings.get_auto_parallel_context
+    size = dividing(subject)
+    if size == 1 or not get("enable_parallel_optimizer"):
+        return None
+    config, missing = get("parallel_optimizer_config"), ""
+    level = int(config.get("optimizer_level", "level1")[-1])
+    if config.get("gradient_accumulation_shard", False):
+        missing = _PARTS_OF_MICRO_BATCHES
+    elif level == 2:
+        missing = "optimizer_level='level2': gradients of divided graphs are whole until the optimizer's step"
+    elif get("optimizer_weight_shard_size") not in (-1, size):
+        missing = (
+            f"optimizer_weight_shard_size={get('optimizer_weight_shard_size')}: in divided graphs states are "
+            "divided among all ranks that would keep the same"
+        )
+    if missing:
+        raise errors.error(errors.NotSupportedError, subject, f"enable_parallel_optimizer: {missing}")
     return Dividing(level, int(config.get("parallel_optimizer_threshold", 64)) << 10, size)
 
 

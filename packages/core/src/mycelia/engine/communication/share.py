@@ -12,12 +12,14 @@ import numpy as np
 @dataclass(frozen=True, slots=True)
 class Share:
     """Part `rank` of `size` equal parts of a tensor of `shape`: of its elements in row-major order those from
-    ``rank * length`` on. What is missing in the last parts are zeros.
+    ``rank * length`` on. What is missing in the last parts are zeros. With an `owner` from 0 on that part has
+    all elements, in their shape, and the others none.
     """
 
     rank: int
     size: int
     shape: tuple[int, ...]
+    owner: int = -1
 
     @property
     def count(self) -> int:
@@ -26,24 +28,33 @@ class Share:
 
     @property
     def length(self) -> int:
-        """Elements of a part."""
+        """Elements of the part."""
+        if self.owner >= 0:
+            return self.count if self.rank == self.owner else 0
         return -(-self.count // self.size)
+
+    @property
+    def part_shape(self) -> tuple[int, ...]:
+        """The sizes of the part."""
+        return self.shape if self.rank == self.owner else (self.length,)
 
     @property
     def place(self) -> tuple[int, int]:
         """Where the part begins and ends among the elements there are."""
-        begin = min(self.rank * self.length, self.count)
+        begin = 0 if self.owner >= 0 else min(self.rank * self.length, self.count)
         return begin, min(begin + self.length, self.count)
 
     def of(self, whole: np.ndarray) -> np.ndarray:
-        """The part [length] of a tensor."""
+        """The part of a tensor."""
         begin, end = self.place
         part = np.zeros(self.length, whole.dtype)
         part[: end - begin] = whole.reshape(-1)[begin:end]
-        return part
+        return part.reshape(self.part_shape)
 
     def join(self, parts: Sequence[np.ndarray]) -> np.ndarray:
         """The tensor of which these are all parts, in order."""
+        if self.owner >= 0:
+            return parts[self.owner].reshape(self.shape)
         return np.concatenate(parts)[: self.count].reshape(self.shape)
 
 

@@ -22,7 +22,8 @@ from mycelia.engine.ir.graph import Graph, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.sharding import annotate, strategies
 from mycelia.engine.sharding.mesh import Placed, whole
-from mycelia.engine.sharding.partition import Partition
+from mycelia.engine.sharding.partition import Known
+from mycelia.engine.sharding.propagation import partition
 from mycelia.engine.sharding.strategies import Written
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 
@@ -40,7 +41,8 @@ def key() -> Any:
         tuple(sorted(one.to_dict().items(),
         key=str)) if strategies.is_layout(one) else one for one in strategy
     )  # fmt: skip
-    return str(told), get("full_batch"), here.layouts
+    states = mode.dividing_states_of_graphs(_OWNER)
+    return str(told), get("full_batch"), here.layouts, mode.spreads_layouts(), states
 
 
 class Arguments:
@@ -107,22 +109,9 @@ def divide(
         value: (written.matrix, written.axes) for value, written in zip(graph.parameters, arguments.layouts)
     }
     values = {id(tensor): value for tensor, value in inputs}
-    for tensor, value in inputs:
-        share = getattr(tensor, "share", None)
-        plan = None if share is not None or not isinstance(tensor, Parameter) else annotate.planned(
-            tensor, arguments.size
-        )  # fmt: skip
-        if isinstance(share, GridShare):
-            given[value] = share.matrix, share.axes
-        elif plan is not None:
-            given[value] = plan.matrix, plan.axes
     updates = [(result, values[id(target)]) for result, target in zip(graph.outputs[count:], targets)]
-    annotated = {n.inputs[0] for n in graph.nodes if n.op.definition.name == "with_layout"}
-    for tensor, value in inputs:
-        trained = isinstance(tensor, Parameter) and tensor.requires_grad and not tensor._is_optimizer_state
-        if trained and value not in given and value not in annotated:
-            given[value] = (arguments.size,), ((),) * value.type.rank
-    made = Partition(graph, arguments.size, arguments.rank, given, updates)
+    known = _known(graph, inputs, arguments.size, given, updates)
+    made = partition(graph, arguments.size, arguments.rank, known, mode.spreads_layouts())
     batch = {
         value.type.shape[0]: made.placed[value].dims[0]
         for value in reversed(graph.parameters[: len(arguments.layouts)])
@@ -136,11 +125,55 @@ def divide(
         if not isinstance(tensor, Parameter):
             continue
         layouts[tensor.name] = made.share(value)
-        if not made.placed[value].is_whole and tensor.share is None:
+        if not made.lies(value).is_whole and tensor.share is None:
+            if value in made.stored:
+                tensor.in_use = made.share_of(made.placed[value], value)
             _cut(tensor, layouts[tensor.name])
     for told in mode.divisions:
         told(made.operators(), layouts)
     return divided, sums
+
+
+def _known(
+    graph: Graph,
+    inputs: list[tuple[Tensor, Value]],
+    size: int,
+    given: dict[Value, Any],
+    updates: list[tuple[Value, Value]],
+) -> Known:
+    """What Parameters and states say of themselves. `given`: the layouts of arguments."""
+    known, dividing = Known(given, updates), mode.dividing_states_of_graphs(_OWNER)
+    annotated = {n.inputs[0] for n in graph.nodes if n.op.definition.name == "with_layout"}
+    free, states, weights = [], [], []
+    for tensor, value in inputs:
+        if not isinstance(tensor, Parameter):
+            continue
+        share = tensor.share
+        plan = None if share is not None else annotate.planned(tensor, size)
+        if tensor.in_use is not None:
+            given[value] = tensor.in_use.matrix, tensor.in_use.axes
+            known.stored[value] = share.matrix, share.axes
+        elif isinstance(share, GridShare):
+            given[value] = share.matrix, share.axes
+        elif plan is not None:
+            given[value] = plan.matrix, plan.axes
+        is_trained = tensor.requires_grad and not tensor._is_optimizer_state
+        if is_trained and value not in given and value not in annotated:
+            free.append(value)
+        if dividing is None or share is not None or not tensor.parallel_optimizer:
+            continue
+        if tensor.size * tensor.dtype.itemsize < dividing.least_bytes:
+            continue
+        if tensor._is_optimizer_state:
+            states.append(value)
+        elif is_trained and dividing.level == 3:
+            weights.append(value)
+    if mode.spreads_layouts():
+        known.free = free
+    else:
+        given.update((value, ((size,), ((),) * value.type.rank)) for value in free)
+    known.states, known.weights = states, weights
+    return known
 
 
 def _require_no_tape(tensors: Sequence[Tensor]) -> None:

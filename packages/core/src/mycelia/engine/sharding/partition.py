@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mycelia.engine.base import errors
@@ -28,38 +29,57 @@ from mycelia.engine.sharding.rules import Axes, Division, Label, Rule, rule_of
 Layout = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]  # a grid, and its axes that divide each axis
 
 
+@dataclass
+class Known:
+    """What is known of parameters of a graph before it is divided.
+
+    `given`: layouts by value; `updates`: (result, parameter) of values that take the place of others;
+    `states`: those of optimizers that are divided among ranks which would all keep the same; `weights`:
+    Parameters that are so between the steps; `stored`: how some of these lie there already; `free`: those
+    that lie as the operators around them do, where these are asked (`propagation.py`).
+    """
+
+    given: dict[Value, Layout]
+    updates: Sequence[tuple[Value, Value]] = ()
+    states: Sequence[Value] = ()
+    weights: Sequence[Value] = ()
+    stored: dict[Value, Layout] = field(default_factory=dict)
+    free: Sequence[Value] = ()
+
+
 class Partition:
     """The division of `graph` among `size` ranks, of which this is `rank`.
 
-    `given`: layouts of parameters of the graph that are known beforehand, by value; `updates`: (result,
-    parameter) of values that take the place of others. Afterwards `placed` has where each value lies,
-    `graph` is this rank's.
+    Afterwards `placed` has where each value lies, and `stored` where parameters lie between the steps that
+    are gathered for their use.
     Errors: NotImplementedError for an op that has no rule for divided operands, or for layouts that no one
     grid has.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        size: int,
-        rank: int,
-        given: dict[Value, Layout],
-        updates: Sequence[tuple[Value, Value]],
-    ) -> None:
-        self.whole, self.given, self.updates = graph, given, list(updates)
+    def __init__(self, graph: Graph, size: int, rank: int, known: Known) -> None:
+        self.whole, self.updates = graph, list(known.updates)
         self._require_no_loop()
         nodes = [node for _, node in all_nodes(graph)]
-        written = [(n.attrs["matrix"], ()) for n in nodes if _is_layout(n)]
-        self.mesh = Mesh(size, rank, [matrix for matrix, _ in (*written, *given.values())])
-        self.fixed = {value: self.mesh.placed(*layout) for value, layout in given.items()}
+        written = [(n.attrs["matrix"], ()) for n in nodes if is_layout(n)]
+        layouts = (*written, *known.given.values(), *known.stored.values())
+        self.mesh = Mesh(size, rank, [matrix for matrix, _ in layouts])
+        self.fixed = {value: self.mesh.placed(*layout) for value, layout in known.given.items()}
+        self.free = set(known.free)
         self._fix_parameters()
-        self.hints = {n.inputs[0]: self._written(n) for n in nodes if _is_layout(n)}
+        self.hints = {n.inputs[0]: self._written(n) for n in nodes if is_layout(n)}
         self.placed: dict[Value, Placed] = {}
         self.divisions: dict[Node, Division | None] = {}
+        states = list(known.states)
         while True:
             self._propagate()
-            if not self._follow_updates():
+            if self._settle() or self._follow_updates():
+                continue
+            if not states:
                 break
+            self.fixed.update((value, self._further(value)) for value in states)
+            states.clear()
+        self.stored = {value: self._further(value) for value in known.weights}
+        self.stored.update((v, self.mesh.placed(*layout)) for v, layout in known.stored.items())
 
     # ---- layouts of all values -----------------------------------------------------------------------------
 
@@ -69,9 +89,9 @@ class Partition:
 
     def _require_no_loop(self) -> None:
         for _, node in all_nodes(self.whole):
-            if node.regions and not _is_branch(node):
+            if node.regions and not is_branch(node):
                 for inner in (n for region in node.regions for _, n in all_nodes(region)):
-                    if _is_layout(inner):
+                    if is_layout(inner):
                         raise errors.error(
                             errors.NotSupportedError, inner.attrs["owner"],
                             f"the layout {inner.attrs['said']} is written in a loop of the graph, which is "
@@ -85,7 +105,7 @@ class Partition:
         """
         parameters = set(self.whole.parameters)
         for node in self.whole.nodes:
-            if _is_layout(node) and node.inputs[0] in parameters:
+            if is_layout(node) and node.inputs[0] in parameters:
                 self.fixed.setdefault(node.inputs[0], self._written(node))
 
     def _propagate(self) -> None:
@@ -97,12 +117,12 @@ class Partition:
     def _place(self, graph: Graph) -> None:
         """Where the results of all nodes lie, whose operands are known."""
         for node in graph.nodes:
-            if _is_branch(node):
+            if is_branch(node):
                 self._place_branch(node)
                 continue
-            division = self.divisions[node] = None if _is_layout(node) else self._divided(node)
+            division = self.divisions[node] = None if is_layout(node) else self._divided(node)
             for index, value in enumerate(node.outputs):
-                if _is_layout(node):
+                if is_layout(node):
                     self.placed[value] = self._written(node)
                 else:
                     self.placed[value] = division.result(index) if division else whole(value.type.rank)
@@ -133,9 +153,30 @@ class Partition:
             self.fixed[parameter], found = now, True
         return found
 
+    def _settle(self) -> bool:
+        """Whether layouts were found that values have from now on."""
+        return False
+
+    def _further(self, value: Value) -> Placed:
+        """A value whose first axis is divided by all of the grid that has not divided it yet, as far as its
+        size allows.
+        """
+        placed, shape = self.placed[value], value.type.shape
+        if not shape:
+            return placed
+        used = {a for dim in placed.dims for a in dim}
+        left = tuple(a for a in range(len(self.mesh.sizes)) if a not in used)
+        while left and shape[0] % self.mesh.parts(placed.dims[0] + left):
+            left = left[:-1]
+        return Placed((placed.dims[0] + left, *placed.dims[1:]))
+
     def at(self, value: Value) -> Placed:
         """Where a value lies; constants are whole."""
         return self.placed.get(value) or whole(value.type.rank)
+
+    def lies(self, value: Value) -> Placed:
+        """Where a parameter of the graph lies between the steps."""
+        return self.stored.get(value) or self.placed[value]
 
     def _divided(self, node: Node) -> Division | None:
         """How a node is divided; None if it runs on whole operands, or has none."""
@@ -143,9 +184,9 @@ class Partition:
             return None
         rule = rule_of(node) if not node.regions else None
         if rule is None:
-            if all(v is None or self._kept(v).is_whole for v in node.inputs):
-                return None
-            raise self._no_rule(node)
+            if any(v is not None and not self._kept(v).is_whole for v in node.inputs):
+                self._refuse(node)
+            return None
         atoms = self._chosen(node, rule)
         return Division(node, rule, self.mesh, atoms) if any(atoms.values()) else None
 
@@ -159,7 +200,7 @@ class Partition:
 
     def _chosen(self, node: Node, rule: Rule) -> dict[Label, Atoms]:
         """The atoms of each label: those of the largest operand that has it, or of a layout that the user
-        wrote for the result.
+        wrote for the result. In steps of optimizers the states say more than their Parameter does.
         """
         sizes = dict(rule.sizes)
         wishes: list[tuple[Axes, Placed]] = []
@@ -173,7 +214,13 @@ class Partition:
             for axis, n in zip(axes, value.type.shape, strict=True):
                 if len(axis) == 1:
                     sizes.setdefault(axis[0], n)
-        operands.sort(key=lambda pair: -math.prod(pair[1].type.shape))
+        updates = bool(node.op.definition.updates)
+
+        def comes_first(pair: tuple[Axes, Value]) -> tuple[int, int]:
+            parts = [self.mesh.parts(atoms) for atoms in self._kept(pair[1]).dims] if updates else []
+            return -math.prod(pair[1].type.shape), -math.prod(parts)
+
+        operands.sort(key=comes_first)
         wishes += [(axes, self._kept(value)) for axes, value in operands]
         wishes += [(axes, self.hints[value]) for axes, value in results if value in self.hints]
         chosen: dict[Label, Atoms] = {}
@@ -216,7 +263,8 @@ class Partition:
                 return True
         return False
 
-    def _no_rule(self, node: Node) -> Exception:
+    def _refuse(self, node: Node) -> None:
+        """Errors: NotImplementedError naming an op without a rule, and which operands are divided."""
         name = node.op.definition.name
         divided = [
             f"operand {i} of shape {list(v.type.shape)} is divided {self.mesh.text(self._kept(v))}"
@@ -224,7 +272,7 @@ class Partition:
             if v is not None and not self._kept(v).is_whole
         ]
         where = "" if node.location is None else f", at {node.location}"
-        return errors.error(
+        raise errors.error(
             errors.NotSupportedError, name,
             f"no rule says how {name} works on divided tensors, but {'; '.join(divided)}{where}",
             hint="give the op before it a layout of ones, which makes it whole on all ranks",
@@ -234,8 +282,12 @@ class Partition:
     # --------------------------------------------------------------------------------
 
     def share(self, value: Value) -> GridShare:
-        """This rank's part of a value, on a grid of as few axes as it needs."""
-        dims, mesh = self.placed[value].dims, self.mesh
+        """This rank's part of a parameter of the graph, as it lies between the steps."""
+        return self.share_of(self.lies(value), value)
+
+    def share_of(self, placed: Placed, value: Value) -> GridShare:
+        """This rank's part of a value that lies so, on a grid of as few axes as it needs."""
+        dims, mesh = placed.dims, self.mesh
         groups = [[0]]
         for atom in range(1, len(mesh.sizes)):
             pairs = [pair for dim in dims for pair in zip(dim, dim[1:])]
@@ -256,7 +308,7 @@ class Partition:
         found: dict[str, list[list[int]]] = {}
         last, name = None, ""
         for node in self.whole.nodes:
-            if not _is_layout(node):
+            if not is_layout(node):
                 continue
             scope = getattr(node.location, "scope", ROOT)
             if scope.startswith(GRADIENTS):
@@ -274,7 +326,7 @@ class Partition:
         """The graph of this rank, whose first results lie as `results` say, the others as what they take the
         place of.
         """
-        places = [*results, *(self.placed[parameter] for _, parameter in self.updates)]
+        places = [*results, *(self.lies(parameter) for _, parameter in self.updates)]
         return self._written_out(self.whole, places)
 
     def _written_out(self, graph: Graph, places: Sequence[Placed]) -> Graph:
@@ -283,12 +335,13 @@ class Partition:
         rewriter = Rewriter(made, self.mesh)
         values: dict[Value, Value] = {}
         for value in graph.parameters:
-            shape = self.mesh.shape(value.type.shape, self.placed[value])
+            shape = self.mesh.shape(value.type.shape, self.lies(value))
             values[value] = made.add_parameter(TensorType(value.type.dtype, shape), value.name)
             values[value].is_number = value.is_number
 
         def operand(value: Value, then: Placed) -> Value:
-            return rewriter.moved(values.get(value, value), self.at(value), then)
+            now = self.stored.get(value) or self.at(value)
+            return rewriter.moved(values.get(value, value), now, then)
 
         for node in graph.nodes:
             rewriter.builder.location = node.location
@@ -301,9 +354,9 @@ class Partition:
         return made
 
     def _emitted(self, node: Node, rewriter: Rewriter, operand: Any) -> Sequence[Value]:
-        if _is_layout(node):
+        if is_layout(node):
             return [operand(node.inputs[0], self._written(node))]
-        if _is_branch(node):
+        if is_branch(node):
             return self._branch(node, rewriter, operand)
         division = self.divisions[node]
         if division is None:
@@ -339,9 +392,11 @@ class Partition:
             )
 
 
-def _is_layout(node: Node) -> bool:
+def is_layout(node: Node) -> bool:
+    """Whether it is a layout that the user wrote."""
     return bool(node.op.definition.name == "with_layout")
 
 
-def _is_branch(node: Node) -> bool:
+def is_branch(node: Node) -> bool:
+    """Whether it takes one of two graphs."""
     return bool(node.op.definition.name == "cond")

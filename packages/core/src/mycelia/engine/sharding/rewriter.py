@@ -78,8 +78,9 @@ class Rewriter:
         wanted.
         """
         for axis, (given, wanted) in enumerate(zip(now.dims, then.dims)):
-            if now.how == "sum" and wanted == given + now.partial:
-                dims = (*now.dims[:axis], wanted, *now.dims[axis + 1 :])
+            together = given + now.partial
+            if now.how == "sum" and wanted[: len(together)] == together:
+                dims = (*now.dims[:axis], together, *now.dims[axis + 1 :])
                 return self._scattered(value, axis, now.partial), Placed(dims)
         group = self.group(now.partial)
         if now.how == "sum":

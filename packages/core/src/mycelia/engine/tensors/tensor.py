@@ -16,7 +16,7 @@ from mycelia.engine.tensors.construct import _copy, _filled
 from mycelia.engine.tensors.divided import require_open
 
 if TYPE_CHECKING:
-    from mycelia.engine.communication.share import Share
+    from mycelia.engine.communication.share import GridShare, Share
 
 Tensor = _C.Tensor
 Tensor.__name__ = "Tensor"  # Python's own errors call it so, without the module
@@ -86,6 +86,7 @@ class Parameter(Tensor):
     stages: tuple[int, ...] = ()  # of a pipeline that use it, once a network was cut into stages
     elsewhere = False  # whether only other stages do: it has no value here
     share: Share | None = None  # of which it is a part, if it is one: a state of an optimizer that is divided
+    in_use: GridShare | None = None  # the part that graphs make of it first, if that is another one
     divided = False  # whether it is a weight of which each process keeps a part, and Cells gather the whole
     own_part: Tensor | None = None  # that part, while the Parameter shows something else
     # What MindSpore's parallel modes and caches of embeddings ask for.

@@ -19,6 +19,8 @@ class AdaFactor(Optimizer):
     Errors: ValueError for options that contradict one another, TypeError, ValueError.
     """
 
+    by_parameter = True
+
     def __init__(
         self,
         params,

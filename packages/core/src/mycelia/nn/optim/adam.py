@@ -152,6 +152,8 @@ class AdaMax(_Moments):
 class Lamb(_Moments):
     """Adam with a trust ratio per parameter (You et al. 2020)."""
 
+    by_parameter = True
+
     def __init__(self, params, learning_rate, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0, ("lamb_m", "lamb_v"))
         self._init_moments()

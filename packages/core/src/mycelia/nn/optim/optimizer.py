@@ -15,6 +15,7 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
 from mycelia.nn.optim import sharing
 from mycelia.nn.optim.handles import Handles
+from mycelia.nn.optim.owners import whole_ones
 from mycelia.nn.optim.states import OwnsStates
 from mycelia.nn.parameters import release
 
@@ -42,7 +43,8 @@ class Optimizer(OwnsStates, Handles, Cell):
     it spares parameters named beta and gamma. `loss_scale`: gradients are divided by it.
 
     A subclass defines ``update(index, parameter, gradient, learning_rate)``, and says ``elementwise = True``
-    if that treats each element alone: then `enable_parallel_optimizer` may divide its states.
+    if that treats each element alone, or ``by_parameter = True`` if it reads and writes nothing but this
+    Parameter and its states: then `enable_parallel_optimizer` may divide its states.
     Errors: TypeError and ValueError name the argument.
     """
 
@@ -95,13 +97,9 @@ class Optimizer(OwnsStates, Handles, Cell):
         """
         if dividing is None:
             return
-        if not sharing.is_elementwise(type(self), Optimizer):
-            raise errors.error(
-                errors.NotSupportedError, type(self).__name__,
-                "enable_parallel_optimizer divides states of optimizers that treat each element alone, which "
-                "this one does not say of itself",
-                hint="a class whose steps do that says so by elementwise = True",
-            )  # fmt: skip
+        if not sharing.says(type(self), Optimizer, "elementwise"):
+            self.__dict__["owners"] = whole_ones(self, Optimizer, dividing)
+            return
         if type(self).construct is not Optimizer.construct:  # it has no states of its own, as LARS
             if dividing.level > 1:
                 raise errors.error(
@@ -357,6 +355,8 @@ class Optimizer(OwnsStates, Handles, Cell):
         gradients = self._own_gradients(gradients)
         if self.shares is not None:
             gradients = sharing.parts(self.shares, gradients)
+        if self.owners is not None:
+            gradients = tuple(g if self.owners.has(i) else None for i, g in enumerate(gradients))
         gradients = self.prepare(gradients)
         rates = self.get_lr()
         assign_add(self.global_step, 1)
@@ -367,6 +367,8 @@ class Optimizer(OwnsStates, Handles, Cell):
             for i, (parameter, gradient, rate) in enumerate(zip(self.parameters, gradients, rates)):
                 if gradient is not None:
                     self.update(i, parameter, gradient, rate)
+            if self.owners is not None:
+                self.owners.give(self.parameters)
         else:
             held = [i for i, gradient in enumerate(gradients) if gradient is not None]
             sharing.update(
@@ -426,9 +428,10 @@ class Optimizer(OwnsStates, Handles, Cell):
 
         Errors: NotImplementedError if a step needs whole Parameters, or for settings that divide otherwise.
         """
-        if self.shares is not None:
+        if self.shares is not None or self.owners is not None:
             return
         self._share(mode.dividing_states(type(self).__name__))
+        self._keep_own_states()
         for states in self.__dict__.get("_states", ()) if self.shares is not None else ():
             for state, share in zip(states, self.shares):
                 if share is not None:

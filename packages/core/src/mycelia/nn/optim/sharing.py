@@ -34,16 +34,22 @@ def planned(parameters: Sequence[Parameter], dividing: mode.Dividing) -> Shares:
         p.share
         if p.divided
         else Share(rank, dividing.size, tuple(p.shape))
-        if p.parallel_optimizer and not p.layerwise_parallel and p.size >= dividing.size
-        and p.size * p.dtype.itemsize >= dividing.least_bytes
+        if is_divisible(p, dividing) and p.size >= dividing.size
         else None
         for p in parameters
     )  # fmt: skip
 
 
+def is_divisible(parameter: Parameter, dividing: mode.Dividing) -> bool:
+    """Whether processes are to have a Parameter's states in parts."""
+    is_large = parameter.size * parameter.dtype.itemsize >= dividing.least_bytes
+    return is_large and parameter.parallel_optimizer and not parameter.layerwise_parallel
+
+
 def divide_weights(shares: Shares, parameters: Sequence[Parameter]) -> None:
     """Leaves the own parts of Parameters that have a share; Cells gather them from now on."""
     is_sent = get_auto_parallel_context("parameter_broadcast")
+    now = []
     for share, parameter in zip(shares, parameters):
         if share is None or parameter.divided:
             continue
@@ -52,8 +58,9 @@ def divide_weights(shares: Shares, parameters: Sequence[Parameter]) -> None:
             value = broadcast_from(parameter, root=0, group=stages.data_group(_OWNER))
         parameter.set_data(part(share, value))
         parameter.share, parameter.divided, parameter.sliced = share, True, True
-    if any(share is not None for share in shares):
-        cell.gather_weights()
+        now.append(parameter)
+    if now:
+        cell.gather_weights(now)
 
 
 def part(share: Share, whole: Tensor) -> Tensor:
@@ -168,16 +175,16 @@ def together(
     return groups
 
 
-def is_elementwise(kind: type, base: type) -> bool:
-    """Whether a class of optimizers says of its own steps that they treat each element alone: by an attribute
-    `elementwise` of the class that defines the step, or of one that is derived of it.
+def says(kind: type, base: type, attribute: str) -> bool:
+    """Whether a class of optimizers says something of its own steps: by an attribute of the class that
+    defines the step, or of one that is derived of it.
     """
     order = kind.__mro__
-    for step in ("update", "construct"):
-        definer = next(c for c in order if step in vars(c))
+    for step in ("update", "implementation", "construct"):
+        definer = next((c for c in order if step in vars(c)), base)
         if definer is base:
             continue
         below = order[: order.index(definer) + 1]
-        if not next((vars(c)["elementwise"] for c in below if "elementwise" in vars(c)), False):
+        if not next((vars(c)[attribute] for c in below if attribute in vars(c)), False):
             return False
     return True

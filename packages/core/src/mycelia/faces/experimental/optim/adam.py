@@ -45,6 +45,7 @@ class Adam(_Moments):
     change the step.
     """
 
+    by_parameter = True
     _counter = "state_step"
     _names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
@@ -70,7 +71,7 @@ class Adam(_Moments):
         powers = ops.pow(_number(beta1), step), ops.pow(_number(beta2), step)
         numbers = (*powers, lr, _number(beta1), _number(beta2), _number(eps))
         group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
-        for i, gradient in enumerate(group, start_id):
+        for i, gradient in self._own(start_id, enumerate(group, start_id)):
             _adaptive_optim._adam(self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
         return True
 
@@ -86,7 +87,7 @@ class Adam(_Moments):
                 group["maximize"],
                 group["weight_decay"],
             )
-        return True
+        return self._given()
 
 
 class AdamW(_Moments):
@@ -94,6 +95,7 @@ class AdamW(_Moments):
     second moment (Reddi et al. 2018).
     """
 
+    by_parameter = True
     _counter = "state_step"
     _names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
@@ -119,7 +121,7 @@ class AdamW(_Moments):
             rules.adam(rows, step, lr, (beta1, beta2), eps, weight_decay)
             return True
         numbers = step, lr, _number(beta1), _number(beta2), _number(eps), _number(weight_decay)
-        for i, gradient in enumerate(grads, start_id):
+        for i, gradient in self._own(start_id, enumerate(grads, start_id)):
             _adaptive_optim._adamw(
                 self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient
             )
@@ -138,12 +140,13 @@ class AdamW(_Moments):
                 self._gradients(gradients, *span, group["maximize"], 0.0),
                 *span,
             )
-        return True
+        return self._given()
 
 
 class Adamax(_Moments):
     """Adam in the infinity norm (Kingma and Ba 2015, section 7)."""
 
+    by_parameter = True
     _names = ("exp_avg", "exp_inf")
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, *, maximize=False):
@@ -170,11 +173,13 @@ class Adamax(_Moments):
                 *group["betas"],
                 group["eps"],
             )
-        return True
+        return self._given()
 
 
 class NAdam(_Moments):
     """Adam with Nesterov's momentum (Dozat 2016)."""
+
+    by_parameter = True
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3):
         _check("NAdam", lr, betas, eps, weight_decay)
@@ -204,11 +209,13 @@ class NAdam(_Moments):
                 *self._span(i),
                 gradients,
             )
-        return True
+        return self._given()
 
 
 class RAdam(_Moments):
     """Adam with the variance of its rate rectified (Liu et al. 2020)."""
+
+    by_parameter = True
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
         _check("RAdam", lr, betas, eps, weight_decay)
@@ -232,4 +239,4 @@ class RAdam(_Moments):
                 *self._span(i),
                 gradients,
             )
-        return True
+        return self._given()

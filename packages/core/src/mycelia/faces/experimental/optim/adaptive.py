@@ -12,6 +12,8 @@ from mycelia.nn.optim import rules
 class Adadelta(Optimizer):
     """Step sizes from running means of squared gradients and squared steps (Zeiler 2012)."""
 
+    by_parameter = True
+
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, *, maximize=False):
         above("Adadelta", 0.0, lr=lr, eps=eps)
         at_least("Adadelta", 0.0, weight_decay=weight_decay)
@@ -25,7 +27,7 @@ class Adadelta(Optimizer):
         """One step of one group."""
         numbers = lr, Tensor(rho, dtypes.float32), Tensor(eps, dtypes.float32)
         group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
-        for i, gradient in enumerate(group, start_id):
+        for i, gradient in self._own(start_id, enumerate(group, start_id)):
             _adaptive_optim._apply_adadelta(
                 self.parameters[i], self.accum[i], self.accum_update[i], *numbers, gradient
             )
@@ -42,11 +44,13 @@ class Adadelta(Optimizer):
                 *self._span(i),
                 gradients,
             )
-        return True
+        return self._given()
 
 
 class Adagrad(Optimizer):
     """Scaling by the root of all past squares (Duchi et al. 2011), with a rate that decays."""
+
+    by_parameter = True
 
     def __init__(
         self,
@@ -83,7 +87,7 @@ class Adagrad(Optimizer):
         """One step of one group."""
         rate = lr / (1 + self.step_t.astype(dtypes.float32) * lr_decay)
         group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
-        for i, gradient in enumerate(group, start_id):
+        for i, gradient in self._own(start_id, enumerate(group, start_id)):
             _adaptive_optim._apply_adagrad_v2(self.parameters[i], self.accum[i], rate, gradient, epsilon=eps)
         return True
 
@@ -99,13 +103,15 @@ class Adagrad(Optimizer):
                 gradients,
             )
         count_step(self.step_t)
-        return True
+        return self._given()
 
 
 class RMSprop(Optimizer):
     """Scaling by the root of a running mean of squares (Tieleman and Hinton 2012); `centered` uses the
     variance.
     """
+
+    by_parameter = True
 
     def __init__(
         self,
@@ -157,4 +163,4 @@ class RMSprop(Optimizer):
                 group["eps"],
                 group["momentum"],
             )
-        return True
+        return self._given()

@@ -14,6 +14,8 @@ class SGD(Optimizer):
     `nesterov` ``p -= lr * (g + momentum * v)``; the first v is g.  `maximize`: ascent.
     """
 
+    by_parameter = True
+
     def __init__(
         self,
         params,
@@ -61,7 +63,8 @@ class SGD(Optimizer):
         """One step of one group."""
         start, end = self._span(group_id)
         momentum = Tensor(momentum, dtypes.float32)
-        for i, gradient in enumerate(self._gradients(gradients, start, end, maximize, 0.0), start):
+        part = self._gradients(gradients, start, end, maximize, 0.0)
+        for i, gradient in self._own(start, enumerate(part, start)):
             _optim._sgd(
                 self.parameters[i],
                 self.accum[i],
@@ -87,11 +90,13 @@ class SGD(Optimizer):
                 group["weight_decay"],
                 group["nesterov"],
             )
-        return True
+        return self._given()
 
 
 class ASGD(Optimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky 1992): the means are in `ax`."""
+
+    by_parameter = True
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, maximize=False):
         above("ASGD", 0.0, lr=lr)
@@ -127,11 +132,13 @@ class ASGD(Optimizer):
                 gradients,
                 group["weight_decay"],
             )
-        return True
+        return self._given()
 
 
 class Rprop(Optimizer):
     """Step sizes from the signs of successive gradients (Riedmiller and Braun 1993)."""
+
+    by_parameter = True
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, maximize=False):
         above("Rprop", 0.0, lr=lr)
@@ -159,4 +166,4 @@ class Rprop(Optimizer):
             self.implementation(
                 *group["etas"], i, self._rate_of(i), gradients, group["maximize"], *group["step_sizes"]
             )
-        return True
+        return self._given()

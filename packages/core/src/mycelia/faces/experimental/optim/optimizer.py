@@ -10,6 +10,7 @@ from mycelia.engine.communication import mode, stages
 from mycelia.engine.ops.control_flow.state import assign_add
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
+from mycelia.nn.optim.owners import whole_ones
 from mycelia.nn.optim.states import OwnsStates
 
 
@@ -40,16 +41,14 @@ class Optimizer(OwnsStates, Cell):
 
     `param_groups` are the groups with all options, `parameters` all Parameters in order,
     `group_start_id` where each group begins among them, `lrs` their learning rates as Parameters.
-    A subclass defines `construct(gradients)`.  Errors: TypeError and ValueError name the argument.
+    A subclass defines `construct(gradients)`. Where `enable_parallel_optimizer` is set each process updates
+    some of the Parameters: then it goes through what `_own` gives, ends with `_given`, and says so by
+    ``by_parameter = True``.  Errors: TypeError and ValueError name the argument.
     """
 
     def __init__(self, params, defaults: dict):
         super().__init__(auto_prefix=False)
-        if mode.dividing_states(type(self).__name__) is not None:
-            raise errors.error(
-                errors.NotSupportedError, type(self).__name__,
-                "enable_parallel_optimizer divides states of the optimizers of nn only",
-            )  # fmt: skip
+        dividing = mode.dividing_states(type(self).__name__)
         if stages.current(type(self).__name__) is not None:
             raise errors.error(
                 errors.NotSupportedError, type(self).__name__,
@@ -73,9 +72,19 @@ class Optimizer(OwnsStates, Cell):
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
         self.parameters = ParameterTuple(self.parameters)
+        if dividing is not None:
+            self.__dict__["owners"] = whole_ones(self, Optimizer, dividing)
 
     def add_param_group(self, param_group: dict) -> None:
-        """Add a group; options that it does not name are the defaults."""
+        """Add a group; options that it does not name are the defaults.
+
+        Errors: NotImplementedError if it is known already which process updates which Parameter.
+        """
+        if self.owners is not None:
+            raise errors.error(
+                errors.NotSupportedError, type(self).__name__,
+                "enable_parallel_optimizer has given the Parameters to processes: no group can be added",
+            )  # fmt: skip
         group = self._checked_group(param_group)
         for name, default in self.defaults.items():
             group.setdefault(name, default)
@@ -146,7 +155,18 @@ class Optimizer(OwnsStates, Cell):
         many as there are Parameters from `start` to `end`.
         """
         *states, gradients = states
-        return zip(self.parameters[start:end], *(state[start:end] for state in states), gradients)
+        rows = zip(self.parameters[start:end], *(state[start:end] for state in states), gradients)
+        return self._own(start, rows)
+
+    def _own(self, start: int, rows: Iterable) -> Iterable:
+        """Of rows for the Parameters from `start` on those that this process updates."""
+        return rows if self.owners is None else [r for i, r in enumerate(rows, start) if self.owners.has(i)]
+
+    def _given(self) -> bool:
+        """The end of a step: all processes get what each has updated."""
+        if self.owners is not None:
+            self.owners.give(self.parameters)
+        return True
 
     def _step_counter(self, name: str) -> Parameter:
         return Parameter(Tensor(0, dtypes.int32), name)

@@ -18,6 +18,7 @@ class Adam(Optimizer):
     `maximize`: ascent.  Errors: TypeError and ValueError name the argument.
     """
 
+    by_parameter = True
     _decoupled = False
 
     def __init__(
@@ -62,9 +63,9 @@ class Adam(Optimizer):
             largest = self.max_exp_avg_sq[start:end] if group["amsgrad"] else [None] * (end - start)
             m, v = self.exp_avg[start:end], self.exp_avg_sq[start:end]
             part = [ops.cast(gradient, state.dtype) for gradient, state in zip(part, m)]
-            rows = zip(self.parameters[start:end], m, v, largest, part)
+            rows = self._own(start, zip(self.parameters[start:end], m, v, largest, part))
             rules.adam(rows, step, rate, group["betas"], group["eps"], decay if self._decoupled else 0.0)
-        return True
+        return self._given()
 
 
 class AdamW(Adam):

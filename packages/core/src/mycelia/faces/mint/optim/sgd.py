@@ -16,6 +16,8 @@ class SGD(Optimizer):
     turns it around.  Errors: TypeError and ValueError name the argument.
     """
 
+    by_parameter = True
+
     def __init__(
         self, params, lr, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False
     ):
@@ -60,6 +62,6 @@ class SGD(Optimizer):
             velocity = self.momentum_buf[start:end]
             if momentum:
                 part = [ops.cast(gradient, state.dtype) for gradient, state in zip(part, velocity)]
-            rows = zip(self.parameters[start:end], velocity, part)
+            rows = self._own(start, zip(self.parameters[start:end], velocity, part))
             rules.sgd(rows, first, rate, momentum, group["dampening"], group["nesterov"])
-        return True
+        return self._given()
