@@ -128,9 +128,11 @@ def _weights(sections: Sections) -> WeightQuantization:
         fields["most_error"] = _share(mixed["init_scale"], "[mixed_bit_weight_quant_param] init_scale")
     if "group" in weights:
         fields["group"] = _number(weights["group"], "[weight_quant_param] group", 0, _MOST)
-    for key in ("per_channel", "bias_correction", "compact", "error_feedback", "scale_search"):
+    for key in ("per_channel", "bias_correction", "compact", "encode", "error_feedback", "scale_search"):
         if key in weights:
             fields[key] = _switch(weights[key], f"[weight_quant_param] {key}")
+    if "code_slack" in weights:
+        fields["code_slack"] = _share(weights["code_slack"], "[weight_quant_param] code_slack")
     if "data_preprocess_param" in sections:
         fields["calibration"] = _folders(sections["data_preprocess_param"])
     _encodes(common)
