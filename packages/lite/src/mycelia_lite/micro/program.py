@@ -243,6 +243,7 @@ _OWN = {
     "roi_align": "largest half_pixel samples scale:double",
     "roi_pool": "number:double",
     "take_rows": "axis",
+    "trees": "how",
 }
 
 
