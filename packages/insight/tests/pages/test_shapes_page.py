@@ -1,4 +1,4 @@
-"""A tensor that had another shape in the step before, in a real browser: it is shown, and compared with none."""
+"""A tensor that had another shape in the step before, in a real browser: shown, and compared with none."""
 
 from __future__ import annotations
 
