@@ -34,7 +34,7 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "full_quant_param": (
         "",
         ("activation_quant_method", "bias_correction", "per_channel", "target_device", "smooth_alpha",
-         "enable_smooth_shift", "target_cosine", "equalize"),
+         "enable_smooth_shift", "target_cosine", "equalize", "integer_results"),
     ),
     "dynamic_quant_param": ("", ("quant_strategy",)),
     "data_preprocess_param": (

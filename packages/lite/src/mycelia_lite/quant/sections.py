@@ -145,7 +145,7 @@ def _full(sections: Sections) -> FullQuantization:
         raise ValueError(f"[{_COMMON}] bit_num must be 8 for FULL_QUANT, but got {_bits(common)}")
     if "data_preprocess_param" not in sections:
         raise ValueError("[data_preprocess_param] is missing: FULL_QUANT needs data, calibrate_path")
-    fields = {"min_channels": 16} | _common(common) | _full_fields(sections)
+    fields = {"min_channels": 16, "integer_results": True} | _common(common) | _full_fields(sections)
     return FullQuantization(calibration=_folders(sections["data_preprocess_param"]), **fields)
 
 
@@ -158,7 +158,7 @@ def _full_fields(sections: Sections) -> dict[str, Any]:
             f"{place} activation_quant_method",
             ("MAX_MIN", "KL", "REMOVAL_OUTLIER"),
         )
-    for key in ("per_channel", "bias_correction", "equalize"):
+    for key in ("per_channel", "bias_correction", "equalize", "integer_results"):
         if key in values:
             fields[key] = _switch(values[key], f"{place} {key}")
     for key, name in (("target_cosine", "target_cosine"), ("smooth_alpha", "smooth")):

@@ -87,7 +87,8 @@ class FullQuantization:
     of the bias. target_cosine: between outputs before and after; layers are left out until it holds; 0 for
     none. equalize: neighbouring layers get weights of equal ranges, which changes no result of float32.
     smooth: the share, 0 to 1, of the ranges of data that weights of products take over (SmoothQuant); 0 for
-    none. min_size, min_channels, skip, report: as of `WeightQuantization`.
+    none. integer_results: layers give integers where numbers are read, too, for MindSpore Lite's runtime.
+    min_size, min_channels, skip, report: as of `WeightQuantization`.
 
     Errors: TypeError, ValueError that name the field.
     """
@@ -99,6 +100,7 @@ class FullQuantization:
     target_cosine: float = 0.0
     equalize: bool = False
     smooth: float = 0.0
+    integer_results: bool = False
     min_size: int = 0
     min_channels: int = 0
     skip: Collection[str] = ()
@@ -113,7 +115,7 @@ class FullQuantization:
         _whole(self, min_size=_MOST, min_channels=_MOST)
         if type(self.smooth) is not float or not 0 <= self.smooth < 1:
             raise ValueError(f"smooth must be a float from 0 to 1, but got {self.smooth!r}")
-        _switches(self, "per_channel", "bias_correction", "equalize")
+        _switches(self, "per_channel", "bias_correction", "equalize", "integer_results")
         _texts(self)
 
 
