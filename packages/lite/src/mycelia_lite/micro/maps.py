@@ -94,7 +94,7 @@ _ANY = {
 }
 
 _DIVISIONS = {"floor_div", "floor_mod", "truncate_div", "truncate_mod"}
-_SPECIAL = {"cast", "clip", "gelu", "lookup", "pair", "rescale"}
+_SPECIAL = {"cast", "clip", "combine", "dequantize", "gelu", "lookup", "pair", "quantize", "rescale"}
 _TABLES = {"lookup": (1,), "pair": (2, 3)}  # operands that are read at places of their own
 
 
@@ -187,6 +187,8 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
         return _rescaled(made, f"(int32_t)({x} {sign} {y})", a)
     if step.op == "rescale":
         return _rescaled(made, operands[0], a)
+    if step.op in ("quantize", "dequantize", "combine"):
+        return _of_steps(made, step, operands)
     names = {name: number(v, given) for name, v in a.items() if isinstance(v, float)}
     if given.kind == "i":
         names |= {"most": number(np.iinfo(given).max, given), "bits": str(8 * given.itemsize)}
@@ -203,6 +205,24 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
             text = f"({kind})({text})"
         return text
     return f"(uint8_t)({text})"
+
+
+def _of_steps(made: np.dtype, step: Step, operands: list[str]) -> str:
+    """Between numbers and the integers that stand for them."""
+    a, real, whole = step.attributes, np.dtype(np.float32), np.dtype(np.int32)
+
+    def numbers(x: str, zero: int, scale: float) -> str:
+        return f"(float)({x} - {number(zero, whole)}) * {number(scale, real)}"
+
+    if step.op == "dequantize":
+        return numbers(operands[0], a["zero"], a["scale"])
+    if step.op == "quantize":
+        text = f"{operands[0]} / {number(a['scale'], real)}"
+    else:
+        x, y = (numbers(operands[i], a[f"{n}_zero"], a[f"{n}_scale"]) for i, n in enumerate("xy"))
+        text = f"{x} {'+-*'[a['how']]} {y}"
+    limits = ", ".join(number(a[name], whole) for name in ("zero", "low", "high"))
+    return f"({C_TYPES[made.name]})micro_rounded({text}, {limits})"
 
 
 def _rescaled(made: np.dtype, x: str, a: dict) -> str:
