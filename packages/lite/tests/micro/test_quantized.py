@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mycelia_lite as mslite
 from mycelia_lite.format import write
 from mycelia_lite.micro import generate
 from mycelia_lite.quant import DynamicQuantization, FullQuantization, quantize_dynamic, quantize_full
@@ -57,3 +58,15 @@ def test_arenas_of_integers_are_a_quarter(tmp_path):
     (real,) = generate(tmp_path / "real.ms", tmp_path / "real")
     (whole,) = generate(tmp_path / "whole.ms", tmp_path / "whole")
     assert whole.arena_bytes <= 0.36 * real.arena_bytes  # the input is float32 in both
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_sums_of_bytes_take_no_wider_memory(tmp_path, dtype):
+    net = Net(1)
+    x = net.input(1, 12, 12, 10, dtype=dtype)
+    wide = net("Cast", x, net.constant(int(mslite.DataType.INT32), np.int32))
+    total = net("ReduceFusion", wide, net.integers(1, 2), mode="ReduceSum", keep_dims=True, coeff=1.0)
+    write(str(tmp_path / "m.ms"), net.model(total))
+    (report,) = generate(tmp_path / "m.ms", tmp_path / "c")
+    assert report.arena_bytes <= 12 * 12 * 10 + 8 * 10 + 4 * 10 + 8
+    assert run(compiled(tmp_path / "c"))[0].endswith("PASSED")

@@ -93,7 +93,13 @@ _ANY = {
     "where": "{0} ? {1} : {2}",
 }
 
-_DIVISIONS = {"floor_div", "floor_mod", "truncate_div", "truncate_mod"}
+_UNSIGNED = {  # of uint64, where they differ from those of int64
+    "bitwise_right_shift": "{1} < 64 ? {0} >> {1} : 0",
+    "floor_mod": "{1} ? {0} % {1} : 0",
+    "truncate_div": "{1} ? {0} / {1} : {0} ? {most} : 0",
+    "truncate_mod": "{1} ? {0} % {1} : 0",
+}
+
 _SPECIAL = {"cast", "clip", "combine", "dequantize", "gelu", "lookup", "pair", "quantize", "rescale"}
 _TABLES = {"lookup": (1,), "pair": (2, 3)}  # operands that are read at places of their own
 
@@ -108,8 +114,6 @@ def is_map(program: Program, step: Step) -> bool:
         return False
     if step.op in _SPECIAL or step.op in _ANY:
         return True
-    if step.op in _DIVISIONS and program.values[step.inputs[0]].dtype == np.uint64:
-        return False
     return template(program, step) is not None
 
 
@@ -122,6 +126,8 @@ def template(program: Program, step: Step) -> str | None:
         return f"{step.op}{{f}}({{0}})" if step.op in _FUNCTIONS else _REAL.get(step.op)
     if dtype.kind == "b" and step.op == "invert":
         return "{0} == 0"
+    if dtype == np.uint64 and step.op in _UNSIGNED:
+        return _UNSIGNED[step.op]
     return _WHOLE.get(step.op)
 
 
@@ -190,7 +196,7 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
     if step.op in ("quantize", "dequantize", "combine"):
         return _of_steps(made, step, operands)
     names = {name: number(v, given) for name, v in a.items() if isinstance(v, float)}
-    if given.kind == "i":
+    if given.kind in "iu":
         names |= {"most": number(np.iinfo(given).max, given), "bits": str(8 * given.itemsize)}
     single = given.itemsize == 4
     text = template(program, step).format(
