@@ -22,7 +22,7 @@ import time
 import peers
 
 SIZES = {"4 KB": 1 << 10, "64 KB": 1 << 14, "25 MB": 25 << 18}  # elements of float32
-STEPS = {"LeNet b32": 100, "BERT-mini b8 t128": 8, "ResNet-18 224 b4": 6}
+STEPS = {"LeNet b32": 400, "BERT-mini b8 t128": 8, "ResNet-18 224 b4": 6}
 RANKS = (2, 4)
 SIDES = ("mycelia", "sockets", "mpi", "mpi4py", "gloo")  # mpi: the engine; mpi4py: without Mycelia
 RATIOS = (("mycelia", "gloo"), ("mycelia", "mpi4py"), ("mpi", "gloo"), ("mpi", "mpi4py"))
@@ -89,7 +89,7 @@ def rank(side: str, case: str) -> None:
     size = SIZES.get(case)
     call = step_of(side, case) if size is None else all_reduce_of(side, size)
     count = STEPS[case] if size is None else 40 if size > 1 << 20 else 400
-    for _ in range(3):
+    for _ in range(max(3, count // 10)):
         call()
     walls, cpu = [], time.process_time()
     for _ in range(count):

@@ -53,14 +53,14 @@ def expected(ranks, turn, divisor=1, dtype=np.float32):
 @pytest.fixture
 def native(monkeypatch):
     """How many sums native calls have given."""
-    taken, real = [], direct.Direct.finish
+    taken, real = [], direct.Directs.finish
 
     def counted(self, number):
         found = real(self, number)
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr(direct.Direct, "finish", counted)
+    monkeypatch.setattr(direct.Directs, "finish", counted)
     return taken
 
 
@@ -108,7 +108,7 @@ def test_a_late_member_is_waited_for(native):
         settled(members, rank)
         for turn in range(4):
             if rank == turn % 2:
-                time.sleep(0.02)
+                time.sleep(0.05)
             found = members.finish_sums(members.start_sums(given(rank, turn), name="a"))
             assert all(np.array_equal(x.asnumpy(), y) for x, y in zip(found, expected(2, turn)))
         native.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ import pytest
 import mycelia as ms
 from mycelia import nn, ops
 from mycelia.engine.communication.share import Share
-from mycelia.nn import gathered
+from mycelia.nn import cell, gathered
 from mycelia.parallel.auto_parallel import AutoParallel
 from mycelia.parallel.engines import threads
 from mycelia.testing.networks import Block
@@ -471,6 +472,23 @@ def test_lars_needs_whole_gradients(level):
         return True
 
     assert all(threads.run(2, work))
+
+
+def test_weights_that_are_gone_are_not_gathered_any_more():
+    """Without any, calls of Cells are as quick as before."""
+    before = set(cell._Mode.gathered)
+
+    def work(rank):
+        step = cell_of()
+        step(ms.Tensor(LeNet.data[rank::2]), ms.Tensor(CLASSES[rank::2]))
+        return {id(p) for p in step.network.trainable_params()}
+
+    settle(3)
+    made = set.union(*threads.run(2, work)) - before
+    assert len(made) == 12 and cell._Mode.gathers
+    gc.collect()
+    assert not made & cell._Mode.gathered
+    assert cell._Mode.gathers == bool(cell._Mode.gathered)
 
 
 def test_files_for_others_have_no_parts(tmp_path):

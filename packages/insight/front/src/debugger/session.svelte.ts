@@ -21,7 +21,6 @@ export class Session {
   steps = $state.raw<StepRow[]>([]);
   failure = $state("");
   version = $state(0); // rises when something of it has changed
-  private isOver = false; // there is no such session
   private readonly turns = new Turns();
 
   // moved: called when the step has changed by what another page, or the training, did. lost: when there is no such session,
@@ -35,7 +34,6 @@ export class Session {
     $effect(() => {
       const [mine, its] = [this.id(), this.rank()];
       const isLive = settings.live === "on";
-      this.isOver = false;
       let wanted = true;
       let wait = 0;
       let failed = false;
@@ -43,19 +41,14 @@ export class Session {
         try {
           const { metadata } = await poll(mine, this.metadata?.pos ?? "");
           if (wanted && (failed || metadata.pos !== this.metadata?.pos)) failed = !(await this.load(mine, its));
-          goOn();
+          if (wanted) void listen();
         } catch {
           failed = true;
           if (wanted) await this.load(mine, its); // tells what is wrong
-          goOn();
+          if (wanted) wait = window.setTimeout(() => void listen(), AGAIN_MS);
         }
       };
-      // What failed may be there soon, as a rank that has yet to connect.
-      const goOn = (): void => {
-        if (wanted && failed) wait = window.setTimeout(() => void listen(), AGAIN_MS);
-        else if (wanted) void listen();
-      };
-      void this.load(mine, its).then((found) => ((failed = !found), isLive && !this.isOver && goOn()));
+      void this.load(mine, its).then((found) => found && wanted && isLive && void listen());
       return () => ((wanted = false), clearTimeout(wait));
     });
   }
@@ -98,8 +91,7 @@ export class Session {
     } catch (error) {
       if (id === this.id() && rank === this.rank() && isNewest()) {
         this.failure = textOf(error);
-        this.isOver = error instanceof ServiceError && error.isGone;
-        if (this.isOver) this.lost();
+        if (error instanceof ServiceError && error.isGone) this.lost();
       }
       return false;
     }

@@ -16,12 +16,9 @@ def graph_name(number: int) -> str:
 
 
 class Tree:
-    """Scopes and nodes of one rank; names of the interface are ``graph_N/full/name``. `version`: that of the
-    source before it gave these nodes.
-    """
+    """Scopes and nodes of one rank; names of the interface are ``graph_N/full/name``."""
 
-    def __init__(self, nodes: Iterable[Node], rank: int, version: int = 0) -> None:
-        self.version = version
+    def __init__(self, nodes: Iterable[Node], rank: int) -> None:
         self.nodes: dict[str, Node] = {f"{graph_name(n.graph)}/{n.name}": n for n in nodes if n.rank == rank}
         self.graphs = list(dict.fromkeys(graph_name(n.graph) for n in self.nodes.values()))
         self.readers: dict[str, list[str]] = {}

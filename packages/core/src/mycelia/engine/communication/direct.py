@@ -22,9 +22,9 @@ from mycelia.engine.communication.shared import Placed, Segment
 
 _MOST_BYTES = 1 << 20  # of what is summed at once: the call is no longer what it costs
 MOST = 16  # sums of different sizes; each keeps memory
-_ROOMS = 4  # used by turns: writing is slow where another core has just read
+ROOMS = 4  # used by turns: writing is slow where another core has just read
 _LISTENS = 256  # what `start` adds where a member waits for messages
-_LOOKS_S, _NAPS, _NAP_S = 1e-5, 5, 1e-3  # as in `reducing.py`
+_LOOKS_S, _NAPS, _NAP_S = 1e-5, 5, 4e-3  # who comes wakes those who sleep; messages wait meanwhile
 
 
 def is_possible(recipe: Recipe, dtype: np.dtype) -> bool:
@@ -47,15 +47,14 @@ class Direct:
         self.recipe, self._dtype = recipe, dtype
         self._places = {member: i for i, member in enumerate(members)}
         size = -(-recipe.count * dtype.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._segments = [Segment(size) for _ in range(_ROOMS)]
+        self._segments = [Segment(size) for _ in range(ROOMS)]
         self._shown: set[int] = set()  # that others have been told of
-        self._rooms: list[int] = []  # that others have opened
-        self._sums = _C.DirectSums(
+        self.rooms: list[int] = []  # that others have opened
+        self.sums = _C.DirectSums(
             boards.own.memory, [boards.others[member].memory for member in members], rank, recipe.told,
             recipe.offsets, tuple(shape for *_, shape in recipe.results), recipe.count, as_dtype(dtype),
             recipe.divisor,
         )  # fmt: skip
-        self._started: dict[int, int] = {}  # rooms of what was started, by number
 
     def array(self, room: int) -> np.ndarray:
         """The elements of this process in a room."""
@@ -67,14 +66,12 @@ class Direct:
         segment = self._segments[room]
         return Placed(self._dtype, (self.recipe.count,), segment.number, segment.descriptor, segment.size, 0)
 
-    # ---- until all know the memory
-
     def shown(self) -> tuple[int, np.ndarray, Placed, set[int]] | None:
         """A room that nobody knows yet, its elements, where these are, and to whom it is new; None if all
         were shown.
         """
         room = len(self._shown)
-        if room == _ROOMS:
+        if room == ROOMS:
             return None
         self._shown.add(room)
         return room, self.array(room), self.place(room), set(self._places)
@@ -82,38 +79,12 @@ class Direct:
     def opened(self, room: int, number: int) -> None:
         """All others have opened a room that was shown, for reduction `number`."""
         segment = self._segments[room]
-        self._rooms.append(room)
-        self._sums.room(segment.bytes, segment.number, segment.descriptor, segment.size, number)
+        self.rooms.append(room)
+        self.sums.room(segment.bytes, segment.number, segment.descriptor, segment.size, number)
 
     def learn(self, member: int, segment: int, memory: np.ndarray) -> None:
         """Memory of another member."""
-        self._sums.knows(self._places[member], segment, memory)
-
-    # ---- then
-
-    def start(self, number: int, ended: int, free: int, tensors: tuple[_C.Tensor, ...]) -> bool | None:
-        """Whether a member waits for a message; None if there is no room that may be written. `ended`: how
-        far this process has come, `free`: below which number nothing is read any more.
-        """
-        if len(self._rooms) < _ROOMS:
-            return None
-        found = self._sums.start(number, ended, free, tensors)
-        if found < 0:
-            return None
-        self._started[number] = found % _LISTENS
-        return bool(found >= _LISTENS)
-
-    def finish(self, number: int) -> tuple[int, tuple[_C.Tensor, ...]] | None:
-        """How far all others have come, and the sums; None if they are not there soon."""
-        found = self._sums.finish(number, self._started[number], _LOOKS_S, _NAPS, _NAP_S)
-        if found is not None:
-            del self._started[number]
-        return found
-
-    def taken_back(self, number: int) -> tuple[np.ndarray, Placed]:
-        """The elements of what was started, which goes another way now, and where they are."""
-        room = self._rooms[self._started.pop(number)]
-        return self.array(room), self.place(room)
+        self.sums.knows(self._places[member], segment, memory)
 
 
 class Directs:
@@ -122,7 +93,7 @@ class Directs:
     def __init__(self, boards: Boards, others: Sequence[int], rank: int) -> None:
         self._boards, self._others, self._rank = boards, others, rank
         self._ways: dict[tuple, Direct] = {}  # by what is known of the tensors of a call
-        self._started: dict[int, Direct] = {}
+        self._started: dict[int, tuple[Direct, int]] = {}  # and the rooms, as `sums` counts them
 
     def way(self, kind: tuple, recipe: Recipe, dtype: np.dtype) -> Direct | None:
         """By which sums of such tensors go; None if by none."""
@@ -142,20 +113,30 @@ class Directs:
     ) -> tuple[Direct, bool] | None:
         """The way that these sums go, and whether a member waits for a message; None if they go another."""
         way = self._ways.get(kind)
-        listens = None if way is None else way.start(number, ended, free, tensors)
-        if way is None or listens is None:
+        if way is None or len(way.rooms) < ROOMS:
             return None
-        self._started[number] = way
-        return way, listens
+        found = way.sums.start(number, ended, free, tensors)
+        if found < 0:
+            return None
+        self._started[number] = way, found % _LISTENS
+        return way, found >= _LISTENS
 
     def finish(self, number: int) -> tuple[int, tuple[_C.Tensor, ...]] | None:
-        """As `Direct.finish`; None for what goes another way, too."""
-        way = self._started.get(number)
-        found = None if way is None else way.finish(number)
+        """How far all others have come, and the sums; None if they are not there soon, or go another way."""
+        way, room = self._started.get(number, (None, 0))
+        if way is None:
+            return None
+        found = way.sums.finish(number, room, _LOOKS_S, _NAPS, _NAP_S)
         if found is not None:
             del self._started[number]
         return found
 
-    def take_back(self, number: int) -> Direct | None:
-        """What was started goes another way from now on, if it did not before."""
-        return self._started.pop(number, None)
+    def take_back(self, number: int) -> tuple[Direct, np.ndarray, Placed] | None:
+        """What was started goes another way from now on: its elements, and where they are; None if it did
+        before.
+        """
+        way, index = self._started.pop(number, (None, 0))
+        if way is None:
+            return None
+        room = way.rooms[index]
+        return way, way.array(room), way.place(room)

@@ -206,12 +206,12 @@ class Reducing:
 
     def _started(self, number: int) -> Reduction | None:
         """A reduction that was started, which from now on goes as those that no native call makes."""
-        way = self._direct.take_back(number)
-        if way is None:
+        found = self._direct.take_back(number)
+        if found is None:
             return self._open.get(number)
+        way, own, place = found
         started = self._open[number] = Reduction(way.recipe)
-        started.direct = way
-        started.own, started.place = way.taken_back(number)
+        started.direct, started.own, started.place = way, own, place
         started.begin(self._rank, self._size)
         return started
 

@@ -8,6 +8,7 @@ a loop body, or a Python callable where shapes are known only at run time. Inter
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.text import to_text
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.define import LIST
 
 _VIEW, _COMPOSE = 1, 3  # kinds of Plan
 
@@ -391,6 +393,13 @@ def plan_of(node: Node, inputs: tuple, outputs: tuple, attrs: Mapping[str, Any])
 
 
 def _caller(op: Any, attrs: Mapping[str, Any]) -> Callable:
+    definition = op.definition
+    if definition.composed and definition.on_host and len(definition.params) == 1:
+        # It does something with the Tensors themselves, of whatever types: nothing is to be looked up.
+        function = functools.partial(definition.decomposition, **attrs)
+        is_list = definition.params[0][1] == LIST
+        return (lambda *inputs: function(inputs)) if is_list else function
+
     def call(*inputs: Any) -> tuple:
         return tuple(apply(op, inputs, attrs))
 

@@ -49,7 +49,7 @@ def start_sums(x, *, divisor, name, scatters, group):
         given = [array_of(tensor) for tensor in x]
         number = communicator.start_reduction(given, "sum", divisor, name, scatters)
     else:
-        number = communicator.start_sums(tuple(x), divisor, name, scatters)
+        number = communicator.start_sums(x if type(x) is tuple else tuple(x), divisor, name, scatters)
     made = _C.from_array(np.array(number, np.int64), dtypes.int64, False)
     return _C.on_device(made, device) if device else made
 
