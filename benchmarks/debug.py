@@ -2,7 +2,7 @@
 
 usage: benchmarks/debug.py [--repeats N]
        benchmarks/debug.py --faults     the faults planted in tests/planted_faults.py, and what the tools name
-       benchmarks/debug.py --compare [--full]        two dumps compared, 1 GB or 10 GB of both sides together
+       benchmarks/debug.py --compare [--gigabytes N] two dumps compared, so much of both sides together
        benchmarks/debug.py --ring       memory that a dump of the last steps takes, against what it was set to
 
 A bar stands beside each ratio. All is CPU time of this process, ways interleaved: the median of the ratios of
@@ -241,12 +241,14 @@ def main() -> None:
     parser.add_argument("--compare", action="store_true", help="measure the comparison of dumps instead")
     parser.add_argument("--ring", action="store_true", help="measure the memory of the last steps instead")
     parser.add_argument("--ring-of", nargs=2, metavar=("STEP", "MB"), help="one row of it, in this process")
-    parser.add_argument("--full", action="store_true", help="with --compare: 10 GB")
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="with --compare: the size of both dumps")
     options = parser.parse_args()
     if options.faults:
         find_faults()
     if options.compare:
-        compare(10**10 if options.full else 10**9)
+        if not 0 < options.gigabytes < 1000:
+            parser.error(f"--gigabytes must be between 0 and 1000, but is {options.gigabytes}")
+        compare(round(options.gigabytes * 1e9))
         return
     if options.ring_of:
         print(ring_of(options.ring_of[0], int(options.ring_of[1])))

@@ -73,6 +73,11 @@ def batch(step: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((8, 2, 4, 4)).astype(np.float32), rng.integers(0, 3, 8).astype(np.int32)
 
 
+def as_it_is(step: int, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Batches without a fault."""
+    return x, y
+
+
 @dataclass
 class Training:
     """A training as a fault changes it: `data` is (step, x, y) -> (x, y), `between` comes before a step;
@@ -85,7 +90,7 @@ class Training:
     optimizer: Callable[[list[ms.Parameter]], nn.Cell] | None = None
     mode: int = ms.GRAPH_MODE
     change: Callable[[nn.Cell], None] = lambda net: None
-    data: Callable[[int, np.ndarray, np.ndarray], tuple] = lambda step, x, y: (x, y)
+    data: Callable[[int, np.ndarray, np.ndarray], tuple] = as_it_is
     between: Callable[[int, nn.Cell], None] = lambda step, net: None
     learning_rate: float = 0.02
     momentum: float = 0.9
@@ -107,10 +112,15 @@ class Training:
         )
         step = nn.TrainOneStepCell(nn.WithLossCell(net, self.loss()), optimizer)
         step.set_train()
+        given = [self.batch(number) for number in range(self.steps)]
+        changed = [self.data(number, *batch) for number, batch in enumerate(given)]
+        # A shift of labels that are all alike, for instance, would plant nothing.
+        is_other = [not all(map(np.array_equal, *pair)) for pair in zip(given, changed, strict=True)]
+        assert any(is_other) or self.data is as_it_is, "no batch has the fault that was to be planted in it"
         with debug.dump({"path": str(folder), **fields}):
-            for number in range(self.steps):
+            for number, batch in enumerate(changed):
                 self.between(number, net)
-                step(*map(Tensor, self.data(number, *self.batch(number))))
+                step(*map(Tensor, batch))
         return folder
 
 

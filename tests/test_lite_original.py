@@ -14,6 +14,7 @@ import pytest
 import mycelia as ms
 import mycelia_lite as mslite
 from mycelia import Tensor, nn, ops
+from mycelia_lite.quant import FullQuantization
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "zoo"))
 from zoo import ZOO
@@ -107,3 +108,23 @@ def test_a_network_answers_as_in_mindspore_lite(tmp_path, name, fp16):
         assert theirs[key].shape == y.shape
         np.testing.assert_allclose(theirs[key], y, rtol=0, atol=1e-4 * largest)
         assert fp16 or np.abs(y - net(*map(Tensor, arrays)).asnumpy()).max() <= 1e-4 * largest
+
+
+def test_integers_answer_as_in_mindspore_lite(tmp_path):
+    """Full quantization writes what its kernels of int8 read."""
+    ms.set_seed(3)
+    net, (images,) = NETWORKS["lenet"]()
+    net.set_train(False)
+    ms.export(net, Tensor(images), file_name=str(tmp_path / "net"), file_format="MINDIR")
+    converter = mslite.Converter()
+    converter.quantization = FullQuantization(calibration=[images], integer_results=True)
+    path = converter.convert(mslite.FmkType.MINDIR, str(tmp_path / "net.mindir"), str(tmp_path / "net")).path
+    model = mslite.Model()
+    model.build_from_file(path)
+    inputs = model.get_inputs()
+    inputs[0].set_data_from_numpy(images)
+    ours = {t.name: t.get_data_to_numpy() for t in model.predict(inputs)}
+    theirs = in_the_original(path, {inputs[0].name: images}, tmp_path)
+    for key, y in ours.items():
+        steps = np.unique(np.abs(np.diff(np.unique(y))).round(6)).min()  # of the last layer's integers
+        assert np.abs(theirs[key] - y).max() <= 2.01 * steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -127,3 +128,30 @@ def test_names_longer_than_the_file_system_takes_are_cut_and_listed(tmp_path):
     (path,) = tmp_path.rglob("ReLU.*")
     assert async_dump.read(path).outputs[0].plain().tolist() == [0, 2]
     assert [np.load(p).tolist() for p in async_dump.convert(path, tmp_path / "out")] == [[-1, 2], [0, 2]]
+
+
+def test_whatever_the_thread_that_writes_runs_into_the_run_goes_on(tmp_path, monkeypatch):
+    def no_memory(record):
+        raise MemoryError("no memory for a record")
+
+    monkeypatch.setattr(async_dump, "to_bytes", no_memory)
+    ran = []
+
+    def training():
+        with on_backend("Ascend"), debug.dump(settings(tmp_path)):
+            function = ms.jit(lambda x: ops.relu(x) + 1)
+            ran.extend(function(ms.Tensor(np.ones(3, np.float32))).asnumpy().tolist() for _ in range(2))
+
+    thread = threading.Thread(target=training, daemon=True)  # one that waits for ever fails here
+    thread.start()
+    thread.join(60)
+    assert ran == [[2, 2, 2]] * 2 and not files(tmp_path)
+
+
+@pytest.mark.parametrize("field", [{"last_steps": 2}, {"conditions": [{"condition": "tensor_overflow"}]}])
+def test_steps_that_are_kept_are_none_of_an_asynchronous_dump(tmp_path, field):
+    with (
+        pytest.raises(ValueError, match="asynchronous dumps keep no steps"),
+        debug.dump(settings(tmp_path, **field)),
+    ):
+        pass

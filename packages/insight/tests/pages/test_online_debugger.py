@@ -23,6 +23,7 @@ from mycelia.debug.messages import debugger_pb2 as messages  # noqa: E402
 from mycelia.debug.online.channel import CLIENT, PROTOCOL, SERVICE  # noqa: E402
 
 ONLINE = "#/debugger?sessionId=0"
+SCRIPT = TESTS / "debugger" / "debugged.py"
 BAD = 4  # the step that makes a NaN
 
 
@@ -32,21 +33,27 @@ class Desk:
     def __init__(self, folder: Path, driver):
         self.folder, self.command, self.driver = folder, Command(folder), driver
         self.listens = str(free_port())
-        self.training: subprocess.Popen | None = None
+        self.trainings: list[subprocess.Popen] = []
         base = folder / "runs"
         base.mkdir()
         started = self.command.start(base, "--enable-debugger", "1", "--debugger-port", self.listens)
         assert started.returncode == 0, started.stderr
 
-    def train(self, *options: str) -> None:
+    @property
+    def training(self) -> subprocess.Popen:
+        """The one that was started last."""
+        return self.trainings[-1]
+
+    def train(self, *options: str, script: Path = SCRIPT, **variables: str) -> None:
         known = {
             "ENABLE_MS_DEBUGGER": "1", "MS_DEBUGGER_HOST": "127.0.0.1", "MS_DEBUGGER_PORT": self.listens,
             "MS_DIAGNOSTIC_DATA_PATH": str(self.folder / "data"),
         }  # fmt: skip
-        self.training = subprocess.Popen(
-            [sys.executable, str(TESTS / "debugger" / "debugged.py"), *options],
-            env={**os.environ, **known}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        process = subprocess.Popen(
+            [sys.executable, str(script), *options], env={**os.environ, **known, **variables},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+        self.trainings.append(process)
 
     def open(self, address: str = ONLINE) -> None:
         self.driver.get("about:blank")
@@ -76,14 +83,14 @@ class Desk:
             assert ask(messages.Metadata(), metadata=headers, timeout=60).status == messages.FAILED
 
     def close(self) -> None:
-        if self.training is not None:
-            self.training.kill()
-            self.training.communicate()
+        for training in self.trainings:
+            training.kill()
+            training.communicate()
         self.command("stop", "--port", str(self.command.port))
 
 
-@pytest.fixture
-def desk(tmp_path, chromium):
+@pytest.fixture(name="desk")
+def desk_before_a_browser(tmp_path, chromium):
     chromium.get("about:blank")
     chromium.get_log("browser")
     found = Desk(tmp_path, chromium)

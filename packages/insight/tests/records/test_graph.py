@@ -256,6 +256,9 @@ def test_files_of_graphs_and_links(tmp_path):
     with pytest.raises(ValueError):
         Graphs().get(run, "broken.pb")
     assert run.entries(Kind.GRAPH) is None
+    (folder / "validate.ir").write_text("# IR entry: @2075_2006___main___Net_construct\n")  # by MindSpore
+    with pytest.raises(ValueError, match="the .pb of the same graph is shown"):
+        Graphs().get(run, "validate.ir")
 
 
 def test_the_forward_part_has_no_gradients_optimizer_or_order():

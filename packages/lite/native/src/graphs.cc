@@ -41,14 +41,14 @@ Status check_order(const ModelFile& file) {
   return {};
 }
 
-// Constants of float16 stand for float32 where they are used together with values of float32.
+// Constants of float16 and bfloat16 stand for float32 where they are used together with values of float32.
 void find_halves(ModelFile* file) {
   for (const FileNode& node : file->nodes) {
     const auto is_float = [&](uint32_t i) { return !file->tensors[i].data && file->tensors[i].dtype == kDataType_FLOAT32; };
     if (std::none_of(node.inputs.begin(), node.inputs.end(), is_float) && std::none_of(node.outputs.begin(), node.outputs.end(), is_float)) continue;
     for (const uint32_t i : node.inputs) {
       FileTensor& tensor = file->tensors[i];
-      tensor.half = tensor.half || (tensor.data && tensor.dtype == kDataType_FLOAT16);
+      tensor.half = tensor.half || (tensor.data && (tensor.dtype == kDataType_FLOAT16 || tensor.dtype == kDataType_BFLOAT16));
     }
   }
 }

@@ -75,7 +75,15 @@ Status read_low_bit(const FileNode& node, ModelFile* file, bool* found) {
   if (bits < 1 || bits > 8 || rank < 2 || count < 1 || (axis != 0 && axis != rank - 1) || group < 0 || group % kRun || (group && rank != 2))
     return broken(message({which, ": ", bits, " bits, axis ", axis, " and groups of ", group, " do not fit its weights"}));
   const int64_t channels = weights.shape[axis], depth = count / channels, groups = group ? depth / group : 1;
-  if ((group && depth % group) || fields.bytes != static_cast<uint64_t>((count * bits + 7) / 8))
+  const auto packed = static_cast<uint64_t>((count * bits + 7) / 8);
+  const uint8_t* data = fields.data;
+  if (const int64_t lanes = number(node.attributes, "lanes"); lanes > 0 && !(group && depth % group)) {
+    file->decoded.emplace_back(static_cast<size_t>(packed));
+    uint8_t* const made = file->decoded.back().data();
+    if (!made) return {kMemory, message({"no memory for ", packed, " bytes"})};
+    if (!decode_fields(data, fields.bytes, lanes, static_cast<int>(bits), count, made)) return broken(which + " has damaged codes");
+    data = made;
+  } else if ((group && depth % group) || fields.bytes != packed)
     return broken(message({which, ": ", fields.bytes, " bytes and groups of ", group, " do not fit its weights"}));
   const auto scales = std::make_shared<Scales>();
   scales->scale = floats(file->tensors[node.inputs[1]]);
@@ -84,7 +92,7 @@ Status read_low_bit(const FileNode& node, ModelFile* file, bool* found) {
     return broken(message({which, " must have ", channels * groups, " scales and as many shifts or none"}));
   scales->zero.resize(scales->scale.size());
   scales->axis = static_cast<int>(axis), scales->bits = static_cast<int>(bits), scales->groups = static_cast<int>(groups);
-  weights.data = fields.data, weights.bytes = fields.bytes;
+  weights.data = data, weights.bytes = packed;
   weights.dtype = kDataType_INT8, weights.scales = scales;
   fields.data = nullptr, fields.bytes = 0;  // nobody else may read it
   return {};

@@ -17,6 +17,7 @@ constexpr Dtype kDtypes[] = {
     {kDataType_BOOL, MYC_BOOL, 1},   {kDataType_INT8, MYC_I8, 1},     {kDataType_INT16, MYC_I16, 2},   {kDataType_INT32, MYC_I32, 4},
     {kDataType_INT64, MYC_I64, 8},   {kDataType_UINT8, MYC_U8, 1},    {kDataType_UINT16, MYC_U16, 2},  {kDataType_UINT32, MYC_U32, 4},
     {kDataType_UINT64, MYC_U64, 8},  {kDataType_FLOAT16, MYC_F16, 2}, {kDataType_FLOAT32, MYC_F32, 4}, {kDataType_FLOAT64, MYC_F64, 8},
+    {kDataType_BFLOAT16, MYC_BF16, 2},
 };
 
 constexpr int64_t kMostElements = int64_t{1} << 47;

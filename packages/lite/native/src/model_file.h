@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flatbuffer.h"
+#include "memory.h"
 #include "model_bytes.h"
 #include "obfuscation.h"
 #include "status.h"
@@ -30,7 +31,7 @@ struct FileTensor {
   std::vector<int64_t> shape;
   const uint8_t* data = nullptr;  // of a constant
   uint64_t bytes = 0;
-  bool half = false;  // a constant whose elements are float16, but stand for float32
+  bool half = false;  // a constant whose elements are float16 or bfloat16, but stand for float32
   std::shared_ptr<Scales> scales;  // of a constant whose elements are integers, but stand for float32
   std::shared_ptr<const Scales> meaning;  // of integers that are fed or computed: what they stand for
   // A constant whose columns, the last axis or the first one, are stored in panels as kernels on packed weights read them:
@@ -84,6 +85,7 @@ struct ModelFile {
   Revealed revealed;  // of an obfuscated model
   std::vector<FileState> states;
   OutsideFiles outside;  // weights that are not in the file itself
+  std::vector<Memory> decoded;  // weights that the file has in an entropy code
   const ModelBytes* bytes = nullptr;  // of the file, if they stay
 
   // Bytes that will all be read soon, and lie in memory already as a rule: their pages are mapped at once.
@@ -116,6 +118,8 @@ Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* fo
 Status read_panels(const FileNode& node, ModelFile* file, bool* found);
 // A Custom node of type low_bit has fields and scales, in constants, of the weights that are its output (low_bit.cc).
 Status read_low_bit(const FileNode& node, ModelFile* file, bool* found);
+// `count` fields of `bits` bits, one behind another, from an entropy code of `size` bytes in so many lanes; false if it is damaged (coded.cc).
+bool decode_fields(const uint8_t* coded, uint64_t size, int64_t lanes, int bits, int64_t count, uint8_t* fields);
 // The scales of a tensor of integers; null if it has none, or they are stored in a way that is not read (scales.cc).
 std::shared_ptr<Scales> read_scales(const Table& table, int32_t dtype);
 // Numbers [index, group] as [group, index].

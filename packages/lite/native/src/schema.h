@@ -19,7 +19,8 @@ enum DataType : int32_t {
   kDataType_UNKNOWN = 0, kDataType_STRING = 12, kDataType_TENSOR_LIST = 17, kDataType_BOOL = 30,
   kDataType_INT8 = 32, kDataType_INT16 = 33, kDataType_INT32 = 34, kDataType_INT64 = 35, kDataType_UINT8 = 37,
   kDataType_UINT16 = 38, kDataType_UINT32 = 39, kDataType_UINT64 = 40, kDataType_FLOAT16 = 42,
-  kDataType_FLOAT32 = 43, kDataType_FLOAT64 = 44, kDataType_COMPLEX64 = 47, kDataType_COMPLEX128 = 48
+  kDataType_FLOAT32 = 43, kDataType_FLOAT64 = 44, kDataType_BFLOAT16 = 45, kDataType_COMPLEX64 = 47,
+  kDataType_COMPLEX128 = 48
 };
 
 enum FmkType : int32_t {

@@ -73,10 +73,11 @@ class DataType(enum.IntEnum):
     FLOAT16 = 42
     FLOAT32 = 43
     FLOAT64 = 44
+    BFLOAT16 = 45
 
     @property
     def numpy(self) -> np.dtype:
-        """The dtype of NumPy arrays with such elements.  Errors: TypeError for UNKNOWN."""
+        """The dtype of NumPy arrays with such elements.  Errors: TypeError for UNKNOWN and BFLOAT16."""
         return np.dtype(self.name.lower())
 
     @classmethod

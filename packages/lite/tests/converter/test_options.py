@@ -249,7 +249,7 @@ def test_properties_check_what_they_get(name, value, error):
         ("registry", "disable_fusion", TypeError),
         (1, {}, TypeError),
         ("common_quant_param", {"bit_num": "17"}, ValueError),
-        ("full_quant_param", {"smooth_alpha": "0.5"}, NotImplementedError),
+        ("full_quant_param", {"target_device": "DSP"}, NotImplementedError),
         ("mixed_bit_weight_quant_param", {"init_scale": "1"}, ValueError),
         ("mixed_bit_weight_quant_param", {"auto_tune": "true"}, NotImplementedError),
         ("model_param", {}, ValueError),

@@ -234,3 +234,40 @@ def test_a_killed_converter_leaves_no_half_file(lenet, tmp_path):
 def test_a_folder_that_is_not_there_is_told(lenet, tmp_path):
     with pytest.raises((ConversionError, OSError), match="nowhere"):
         convert(MINDIR, lenet[0], str(tmp_path / "nowhere" / "n"))
+
+
+# ---- bfloat16
+
+
+def test_brain_floats_answer_alike_and_take_half(lenet, tmp_path):
+    path, images, expected = lenet
+    whole = convert(MINDIR, path, str(tmp_path / "whole")).path
+    half = convert(MINDIR, path, str(tmp_path / "half"), weight_bf16=True).path
+    assert os.path.getsize(half) < 0.53 * os.path.getsize(whole)
+    assert {t.dataType.name for t in read(half).allTensors if len(t.data) > 68} == {"BFLOAT16"}
+    (found,) = answers(half, images)
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - expected).max() <= 1e-2 * np.abs(expected).max()
+
+
+def test_brain_floats_are_the_nearest_and_serve_every_kind_of_operator(tmp_path, write_mindir):
+    net = Mixed()
+    wide = np.random.default_rng(1).normal(size=(50, 20)).astype(np.float32)
+    net.table.set_data(ms.Tensor(wide))
+    path = tmp_path / "mixed.mindir"
+    x, i = np.ones((3, 20), np.float32), np.array([4, 2, 40], np.int32)
+    ms.export(net.set_train(False), ms.Tensor(x), ms.Tensor(i), file_name=str(path), file_format="MINDIR")
+    made = convert(MINDIR, str(path), str(tmp_path / "mixed"), weight_bf16=True).path
+    rows, *others = answers(made, x, i)
+    nearest = np.abs(rows - wide[i]) / 2.0 ** np.floor(np.log2(np.abs(wide[i])))
+    assert nearest.max() <= 2.0**-8 and np.array_equal(
+        rows.view(np.uint32) & 0xFFFF, 0 * rows.view(np.uint32)
+    )
+    expected = [y.asnumpy() for y in net(ms.Tensor(x), ms.Tensor(i))][1:]
+    for found, wanted in zip(others, expected, strict=True):
+        assert np.abs(found.astype(float) - wanted).max() <= 2.0**-7 * np.abs(wanted.astype(float)).max()
+
+
+def test_constants_are_stored_in_one_way(lenet, tmp_path):
+    with pytest.raises(ConversionError, match="fp16 and bf16 are both on"):
+        convert(MINDIR, lenet[0], str(tmp_path / "both"), weight_fp16=True, weight_bf16=True)

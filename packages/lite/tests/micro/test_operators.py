@@ -86,6 +86,16 @@ def test_integers_by_zero_and_shifts_by_more_than_their_width_are_the_runtimes(t
     answers_in_c(paths, tmp_path / "all")
 
 
+def test_uint64_by_zero_and_shifts_by_more_than_its_width_are_the_runtimes(tmp_path):
+    second = operator_cases.fixed([0, 0, 0, 0, 1, 1, 3, 2**63, 63, 63, 64, 64, 65], np.uint64)
+    paths = []
+    for kind in ("bitwise_right_shift", "truncate_div", "truncate_mod"):
+        made = operator_cases.Case(Table("Custom", type=kind), [np.ones(13, np.uint64), second], ["UINT64"])
+        paths.append(str(tmp_path / f"{kind}.ms"))
+        operator_cases.write_case(paths[-1], made)
+    answers_in_c(paths, tmp_path / "all")
+
+
 def test_all_that_has_no_c_code_is_told_at_once(tmp_path):
     shape = Table("Tensor", name="shape", dataType="INT32", dims=[1], data=np.array([3], np.int32).tobytes())
     tensors = [shape, Table("Tensor", name="x", dataType="FLOAT32", dims=[3])]

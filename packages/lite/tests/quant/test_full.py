@@ -70,6 +70,7 @@ def test_integers_flow_from_the_first_cast_to_the_last_layer(quantized):
     numbers, model, _, result = quantized
     assert kinds_of(model).count("QuantDTypeCast") == 1  # the input's; the last layer gives numbers
     assert all(layer.bits == 8 for layer in result.layers) and len(result.layers) == 6
+    assert result.casts == 1 and [kind for _, kind in result.floats] == ["Softmax"]
     whole = [n.primitive.kind for n in model.nodes if int(n.quantType) == 5]
     assert len(whole) == len(numbers.nodes)  # all but the softmax, and the cast
     assert [model.allTensors[int(i)].name for i in model.inputIndex] == ["x0"]
@@ -198,6 +199,19 @@ def test_layers_are_left_out_until_a_cosine_holds():
 
 
 # ---- what stays float
+
+
+def test_layers_may_give_integers_to_all():
+    net = Net(1)
+    x = net.input(1, 16)
+    y = net("MatMulFusion", x, net.weights(16, 16), activation_type="RELU")
+    model = net.model(net("Softmax", net("MatMulFusion", y, net.weights(16, 8)), axis=[-1]))
+    data = images(1, 16)
+    before = answers(loaded(model), data[:1])[0]
+    result = quantize_full(model, FullQuantization(calibration=data, integer_results=True))
+    assert result.casts == 2 and np.abs(answers(loaded(model), data[:1])[0] - before).max() < 0.1
+    layers = [n for n in model.nodes if n.primitive.kind == "MatMulFusion"]
+    assert all(model.allTensors[int(n.outputIndex[0])].dataType == 32 for n in layers)
 
 
 def test_numbers_are_cast_once_for_several_readers_and_borders_stay():
@@ -404,7 +418,7 @@ def test_a_configuration_quantizes_with_all_reports(lenet, data_of_lenet, tmp_pa
         mslite.FmkType.MINDIR, lenet[0], str(tmp_path / "lenet"), config_file=str(config)
     )
     model = read(report.path)
-    assert kinds_of(model).count("QuantDTypeCast") == 1 and report.quantized.outputs["output0"] > 0.99
+    assert kinds_of(model).count("QuantDTypeCast") == 2 and report.quantized.outputs["output0"] > 0.99
     found = answers(loaded(model), [lenet[1]])[0]  # the batch is as open as it was
     assert np.abs(found - lenet[2]).max() < 0.2 * np.abs(lenet[2]).max()
     lines = {

@@ -436,7 +436,7 @@ def test_check_says_how_far_answers_depart(lenet, tmp_path):
         ({"per_channel": 1}, TypeError, "per_channel must be a bool"),
         ({"group": 48}, ValueError, "group must be a multiple of 32, but got 48"),
         ({"group": 32, "per_channel": False}, ValueError, "group is for scales of channels"),
-        ({"bits": 9, "compact": True}, ValueError, "group and compact are for at most 8 bits"),
+        ({"bits": 9, "compact": True}, ValueError, "group, compact and encode are for at most 8 bits"),
         ({"skip": "conv"}, TypeError, "skip must be names of nodes"),
     ],
 )

@@ -15,6 +15,7 @@ export interface Metadata {
   pos: string;
   enable_recheck: boolean;
   recommendation_confirmed: boolean;
+  graph_version: number; // rises when nodes are others, as those of another training
   node_name: string;
   device_name: string;
   backend: string;

@@ -21,6 +21,7 @@ export class Session {
   steps = $state.raw<StepRow[]>([]);
   failure = $state("");
   version = $state(0); // rises when something of it has changed
+  private isOver = false; // there is no such session
   private readonly turns = new Turns();
 
   // moved: called when the step has changed by what another page, or the training, did. lost: when there is no such session,
@@ -34,6 +35,7 @@ export class Session {
     $effect(() => {
       const [mine, its] = [this.id(), this.rank()];
       const isLive = settings.live === "on";
+      this.isOver = false;
       let wanted = true;
       let wait = 0;
       let failed = false;
@@ -41,14 +43,19 @@ export class Session {
         try {
           const { metadata } = await poll(mine, this.metadata?.pos ?? "");
           if (wanted && (failed || metadata.pos !== this.metadata?.pos)) failed = !(await this.load(mine, its));
-          if (wanted) void listen();
+          goOn();
         } catch {
           failed = true;
           if (wanted) await this.load(mine, its); // tells what is wrong
-          if (wanted) wait = window.setTimeout(() => void listen(), AGAIN_MS);
+          goOn();
         }
       };
-      void this.load(mine, its).then((found) => found && wanted && isLive && void listen());
+      // What failed may be there soon, as a rank that has yet to connect.
+      const goOn = (): void => {
+        if (wanted && failed) wait = window.setTimeout(() => void listen(), AGAIN_MS);
+        else if (wanted) void listen();
+      };
+      void this.load(mine, its).then((found) => ((failed = !found), isLive && !this.isOver && goOn()));
       return () => ((wanted = false), clearTimeout(wait));
     });
   }
@@ -91,7 +98,8 @@ export class Session {
     } catch (error) {
       if (id === this.id() && rank === this.rank() && isNewest()) {
         this.failure = textOf(error);
-        if (error instanceof ServiceError && error.isGone) this.lost();
+        this.isOver = error instanceof ServiceError && error.isGone;
+        if (this.isOver) this.lost();
       }
       return false;
     }

@@ -16,9 +16,12 @@ def graph_name(number: int) -> str:
 
 
 class Tree:
-    """Scopes and nodes of one rank; names of the interface are ``graph_N/full/name``."""
+    """Scopes and nodes of one rank; names of the interface are ``graph_N/full/name``. `version`: that of the
+    source before it gave these nodes.
+    """
 
-    def __init__(self, nodes: Iterable[Node], rank: int) -> None:
+    def __init__(self, nodes: Iterable[Node], rank: int, version: int = 0) -> None:
+        self.version = version
         self.nodes: dict[str, Node] = {f"{graph_name(n.graph)}/{n.name}": n for n in nodes if n.rank == rank}
         self.graphs = list(dict.fromkeys(graph_name(n.graph) for n in self.nodes.values()))
         self.readers: dict[str, list[str]] = {}

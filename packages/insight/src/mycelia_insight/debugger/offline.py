@@ -83,8 +83,13 @@ class OfflineSession(Session):
     def __init__(self, folder: Path) -> None:
         source = DumpSource(folder)
         super().__init__(source, source.steps()[0])
+        self._moving = threading.RLock()  # hits are of one step, whichever pages go on
 
     def go(self, mode: str, level: str, steps: Any, node: Node | None = None, rank: int = 0) -> None:
+        with self._moving:
+            self._go(mode, level, steps)
+
+    def _go(self, mode: str, level: str, steps: Any) -> None:
         if mode == "reset":
             self.show(whole_number(steps, "steps", 1, self.last_step))
         elif mode == "continue" and level == "recheck" and steps is None:
@@ -103,14 +108,18 @@ class OfflineSession(Session):
                 break
 
     def recheck(self) -> None:
-        self.hits = {rank: self._hits_of(tree) for rank, tree in self.trees.items()}
-        self.is_outdated = False
+        with self._moving:
+            changes = self._changes
+            self.hits = {rank: self._hits_of(tree) for rank, tree in self.trees.items()}
+            with self._watching:
+                if changes == self._changes:  # else another page has changed watchpoints
+                    self.is_outdated = False
         self.tell()
 
     def _hits_of(self, tree: Tree) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         watching: dict[str, list[Watch]] = {}
-        for watch in self.watches.values():
+        for watch in list(self.watches.values()):
             for name in dict.fromkeys(watch.nodes):
                 watching.setdefault(name, []).append(watch)
         for name, node in tree.nodes.items():

@@ -96,6 +96,8 @@ class Session(ABC):
         self._trees: dict[int, Tree] = {}
         self._version = -1
         self._building = threading.RLock()
+        self._watching = threading.RLock()  # of watchpoints: several pages change them
+        self._changes = 0  # of watchpoints
 
     # ---- where one is
 
@@ -105,7 +107,8 @@ class Session(ABC):
         with self._building:  # a page asks several things at once
             version = self.source.version
             if self._version != version:
-                self._trees = {rank: Tree(self.source.nodes, rank) for rank in self.source.get_ranks()}
+                nodes = self.source.nodes
+                self._trees = {rank: Tree(nodes, rank, version) for rank in self.source.get_ranks()}
                 self._version = version
             return self._trees
 
@@ -120,9 +123,11 @@ class Session(ABC):
                 "graph_name": "", "debugger_version": {"ms": "2.10.0", "mi": "2.3.1"}}  # fmt: skip
 
     def metadata(self, rank: int = 0) -> dict[str, Any]:
-        """As MindInsight's sessions tell it."""
+        """As MindInsight's sessions tell it; `graph_version`, which they have not, is another one when nodes
+        are others.
+        """
         return {
-            "step": self.step, "pos": str(self.position),
+            "step": self.step, "pos": str(self.position), "graph_version": self.source.version,
             "enable_recheck": self.is_outdated and bool(self.watches),
             "recommendation_confirmed": self.is_confirmed,
             "data_version": {"ms": "2.10.0", "mi": "2.3.1", "state": "match"},
@@ -208,10 +213,16 @@ class Session(ABC):
             wanted.values(params)
         except (ValueError, TypeError, KeyError) as cause:
             raise Wrong("5054B180", f"Create watchpoint failed. {told(cause)}") from None
+        names = self._named(nodes, wanted, rank)
+        with self._watching:
+            number = self._add(wanted, params, names)
+            self._outdate()
+        return number
+
+    def _add(self, wanted: Condition, given: dict[str, Any], names: list[str]) -> int:
         number = max(self.watches, default=0) + 1
-        self.watches[number] = Watch(number, wanted, params, self._named(nodes, wanted, rank))
+        self.watches[number] = Watch(number, wanted, given, names)
         self.changed_watch(self.watches[number])
-        self._outdate()
         return number
 
     def recommendations(self) -> list[tuple[Recommended, list[str]]]:
@@ -227,14 +238,12 @@ class Session(ABC):
         offered = _offered(chosen or {}) if wanted else []
         self.is_confirmed = True
         made = []
-        for one in offered:
-            names = self._about(one) if chosen is None or one.name in chosen else []
-            if names:
-                number = max(self.watches, default=0) + 1
-                self.watches[number] = Watch(number, one.condition, dict(one.given), names)
-                self.changed_watch(self.watches[number])
-                made.append(number)
-        self._outdate()
+        with self._watching:
+            for one in offered:
+                names = self._about(one) if chosen is None or one.name in chosen else []
+                if names:
+                    made.append(self._add(one.condition, dict(one.given), names))
+            self._outdate()
         return made
 
     def _about(self, one: Recommended) -> list[str]:
@@ -245,29 +254,32 @@ class Session(ABC):
 
     def update(self, number: Any, nodes: Ticked, mode: Any, rank: int) -> None:
         """Add nodes to a watchpoint (mode 1 or true), or take them away.  Errors: Wrong."""
-        watch = self.watch(number)
-        if watch is None:
-            raise Wrong("5054B181", f"Update watchpoint failed. There is no watchpoint {number!r}")
-        names = self._named(nodes, watch.condition, rank)
-        changed = set(names)
-        kept = [n for n in watch.nodes if n not in changed]
-        watch.nodes = [*kept, *names] if mode else kept
-        self.changed_watch(watch)
-        self._outdate()
+        with self._watching:
+            watch = self.watch(number)
+            if watch is None:
+                raise Wrong("5054B181", f"Update watchpoint failed. There is no watchpoint {number!r}")
+            names = self._named(nodes, watch.condition, rank)
+            changed = set(names)
+            kept = [n for n in watch.nodes if n not in changed]
+            watch.nodes = [*kept, *names] if mode else kept
+            self.changed_watch(watch)
+            self._outdate()
 
     def delete(self, number: Any) -> None:
         """Delete a watchpoint, or all if `number` is None.  Errors: Wrong."""
-        if number is not None and self.watch(number) is None:
-            raise Wrong("5054B182", f"Delete watchpoint failed. There is no watchpoint {number!r}")
-        for gone in list(self.watches) if number is None else [number]:
-            self.changed_watch(self.watches.pop(gone), is_deleted=True)
-        self._outdate()
+        with self._watching:
+            if number is not None and self.watch(number) is None:
+                raise Wrong("5054B182", f"Delete watchpoint failed. There is no watchpoint {number!r}")
+            for gone in list(self.watches) if number is None else [number]:
+                self.changed_watch(self.watches.pop(gone), is_deleted=True)
+            self._outdate()
 
     def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:  # noqa: B027  a hook
         """A watchpoint is new, has other nodes, or is no more: for those who check elsewhere."""
 
     def _outdate(self) -> None:
         """The watchpoints are others than those of the hits."""
+        self._changes += 1
         self.is_outdated = True
         self.tell()
 

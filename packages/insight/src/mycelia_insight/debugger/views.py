@@ -37,7 +37,7 @@ class Views:
         if name not in tree.graphs:
             raise Wrong("5054B081", f"there is no graph {graph!r}")
         with self._lock:
-            key = self.session.source.version, rank, name
+            key = tree.version, rank, name
             if key not in self._graphs:
                 self._graphs = {k: graph for k, graph in self._graphs.items() if k[0] == key[0]}
                 self._graphs[key] = _scopes(
@@ -56,7 +56,9 @@ class Views:
 
         Errors: Wrong.
         """
-        tree, version = self.session.tree(rank), self.session.source.version
+        tree = self.session.tree(rank)
+        if known == tree.version:
+            return {"rank": rank, "version": known, "nodes": None}
         nodes = [
             {
                 "graph": n.graph, "name": n.name, "type": n.kind, "inputs": n.feeds, "stack": stack_of(n),
@@ -64,7 +66,7 @@ class Views:
             }
             for n in tree.nodes.values()
         ]  # fmt: skip
-        return {"rank": rank, "version": version, "nodes": None if known == version else nodes}
+        return {"rank": rank, "version": tree.version, "nodes": nodes}
 
     # ---- steps
 

@@ -103,6 +103,9 @@ def of_tensorboard(data: bytes, name: str = "") -> ScopeGraph:
 
 def ir_message(content: str) -> bytes:
     """The GraphProto of a graph as `MYCELIA_SAVE_GRAPHS` writes it.  Errors: ValueError if it is none."""
+    if content.startswith("# IR entry:"):
+        raise ValueError("it is a text as MindSpore and dumps have it: the .pb of the same graph is shown")
+
     from mycelia.ir.text import parse
     from mycelia.ops.define import find
     from mycelia.train.summary.graph import graph_message

@@ -15,6 +15,7 @@ using namespace schema;
 namespace {
 
 constexpr int64_t kBytes = 256;
+constexpr int64_t kDeepest = (1 << 16) - 1;  // terms of a sum that 32 bits hold
 
 // What integers stand for: (q - zero) * scale, from `least` to `most`.
 struct Grid {
@@ -92,6 +93,8 @@ Columns columns_of(Planner& p, int64_t outputs) {
   const bool fits = t.data && t.dtype == kDataType_INT8 && t.scales && !t.scales->bits && t.scales->groups == 1 && element_count(t.shape) > 0 &&
                     std::all_of(t.scales->shift.begin(), t.scales->shift.end(), [](float s) { return s == 0; });
   if (!fits) return p.fail(kNotSupported, "the weights must be constants of int8 with scales"), found;
+  if (element_count(t.shape) / std::max<int64_t>(outputs, 1) > kDeepest)
+    return p.fail(kNotSupported, message({"sums of ", element_count(t.shape) / std::max<int64_t>(outputs, 1), " products, which 32 bits do not hold"})), found;
   const Scales& scales = *t.scales;
   const bool one = scales.scale.size() == 1;
   if (!one && static_cast<int64_t>(scales.scale.size()) != outputs)

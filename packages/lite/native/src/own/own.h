@@ -93,6 +93,9 @@ struct IntegerDepthwiseAttributes {
   myc_ints kernel, stride, pad, dilation;
   int64_t x_zero, zero, low, high;
 };
+struct TreesAttributes {
+  int64_t how;  // 0 sums, 1 means, 2 the least, 3 the largest of all trees
+};
 struct TakeAttributes {
   int64_t axis;
 };

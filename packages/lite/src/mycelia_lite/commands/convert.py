@@ -10,7 +10,16 @@ from typer.core import TyperCommand
 from mycelia_lite.commands.options import option as _option
 from mycelia_lite.commands.options import spellings
 
-_SWITCHES = ("fp16", "trainModel", "optimizeTransformer", "infer", "check", "encryption", "packWeights")
+_SWITCHES = (
+    "fp16",
+    "bf16",
+    "trainModel",
+    "optimizeTransformer",
+    "infer",
+    "check",
+    "encryption",
+    "packWeights",
+)
 
 
 class ConvertCommand(TyperCommand):
@@ -49,6 +58,7 @@ def convert(
     ] = None,
     outputDataType: Annotated[Text, _option("outputDataType", "The same for outputs.")] = None,
     fp16: Annotated[Text, _option("fp16", "on: float32 constants are stored as float16.")] = None,
+    bf16: Annotated[Text, _option("bf16", "on: float32 constants are stored as bfloat16.")] = None,
     trainModel: Annotated[Text, _option("trainModel", "A training graph; not there.")] = None,
     saveType: Annotated[Text, _option("saveType", "MINDIR_LITE (.ms), or MINDIR.")] = None,
     optimize: Annotated[Text, _option("optimize", "general, or none: no fusions.")] = None,

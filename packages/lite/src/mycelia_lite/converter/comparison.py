@@ -77,7 +77,8 @@ class Check:
         self, options: Options, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], last: bool
     ) -> None:
         self.options, self.inputs, self.expected, self.last = options, inputs, expected, last
-        self.tolerance = options.tolerance or (2e-2 if options.weight_fp16 else 1e-4)
+        usual = 1e-1 if options.weight_bf16 else 2e-2 if options.weight_fp16 else 1e-4
+        self.tolerance = options.tolerance or usual
 
     def run(self, model: Table, written: Table) -> list[Departure]:
         """Compare `model`, ready to be stored; `written`: as it was before borders and fusions.

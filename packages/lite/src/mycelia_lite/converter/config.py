@@ -26,7 +26,7 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "weight_quant_param": (
         "",
         ("per_channel", "bias_correction", "dequant_strategy", "quant_strategy", "max_segments",
-         "update_mindir", "group", "compact", "error_feedback", "scale_search"),
+         "update_mindir", "group", "compact", "encode", "code_slack", "error_feedback", "scale_search"),
     ),
     "mixed_bit_weight_quant_param": (
         "", ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
@@ -34,7 +34,7 @@ SECTIONS: dict[str, tuple[str, Collection[str]]] = {
     "full_quant_param": (
         "",
         ("activation_quant_method", "bias_correction", "per_channel", "target_device", "smooth_alpha",
-         "enable_smooth_shift", "target_cosine", "equalize"),
+         "enable_smooth_shift", "target_cosine", "equalize", "integer_results"),
     ),
     "dynamic_quant_param": ("", ("quant_strategy",)),
     "data_preprocess_param": (

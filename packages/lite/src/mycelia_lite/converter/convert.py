@@ -153,7 +153,9 @@ def _finish(
                 layers = quantize_weights(model, how)
         except ValueError as error:
             raise ConversionError(Code.INPUT_PARAM_INVALID, f"quantization: {error}") from error
-    if job.options.weight_fp16 or (kept is not None and kept.halves):
+    if job.options.weight_bf16:
+        storage.brains(model)
+    elif job.options.weight_fp16 or (kept is not None and kept.halves):
         storage.halve(model, exactly=not job.options.weight_fp16)
     if job.options.pack_weights:
         panels.pack(model)
@@ -206,6 +208,10 @@ def check(job: Job) -> None:
     if job.options.check and job.options.quantization is not None and not job.options.tolerance:
         raise ConversionError(
             Code.INPUT_PARAM_INVALID, "check: quantized weights depart from the source: give a tolerance"
+        )
+    if job.options.weight_fp16 and job.options.weight_bf16:
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID, "fp16 and bf16 are both on: constants are stored once"
         )
     if job.options.signature and job.framework is not FmkType.TFLITE:
         raise ConversionError(

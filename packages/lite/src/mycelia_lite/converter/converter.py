@@ -118,6 +118,16 @@ class Converter:
         self._set(weight_fp16=on)
 
     @property
+    def weight_bf16(self) -> bool:
+        """Whether float32 constants are stored as bfloat16: their range, 8 bits of them, for this runtime."""
+        return self._options.weight_bf16
+
+    @weight_bf16.setter
+    def weight_bf16(self, on: bool) -> None:
+        _is_a("weight_bf16", on, bool)
+        self._set(weight_bf16=on)
+
+    @property
     def pack_weights(self) -> bool:
         """Whether weights lie in the file as kernels read them: a shorter load, by this runtime alone."""
         return self._options.pack_weights

@@ -14,7 +14,8 @@ from mycelia_lite.converter.source import Source
 
 #: Options that say how a `.ms` file is made, and have no meaning for this one.
 _OF_TABLES = (
-    "input_format", "output_format", "input_data_type", "output_data_type", "weight_fp16", "infer", "check",
+    "input_format", "output_format", "input_data_type", "output_data_type", "weight_fp16", "weight_bf16",
+    "infer", "check",
     "pack_weights", "quantization",
 )  # fmt: skip
 

@@ -35,6 +35,7 @@ class Options:
     input_data_type: DataType | None = None
     output_data_type: DataType | None = None
     weight_fp16: bool = False
+    weight_bf16: bool = False
     without_fusions: Collection[str] = ()
     optimize: str = "general"
     optimize_transformer: bool = False
@@ -182,6 +183,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "inputDataType": ("input_data_type", data_type),
     "outputDataType": ("output_data_type", data_type),
     "fp16": ("weight_fp16", switch),
+    "bf16": ("weight_bf16", switch),
     "trainModel": (None, _absent_switch("training on the device is not there")),
     "saveType": ("save_type", _save_type),
     "optimize": ("optimize", _optimize),

@@ -12,6 +12,7 @@ from mycelia_lite.micro.program import Program, Step
 
 _OWN = {"quantized_conv": "integer_conv", "quantized_matmul": "integer_linear"}
 _FLOAT = {"conv_last": "integer_conv", "linear": "integer_linear"}
+DEPTHWISE = 3  # the algorithm of a convolution
 _WIDEST = 1 << 15  # weights are integers of 16 bits at most
 
 
@@ -43,15 +44,28 @@ def join_integers(program: Program) -> None:
 
 
 def _sums(program: Program, step: Step) -> Step:
-    """A layer of integers whose sums nothing scales; the step itself if it is none."""
-    given = _of_integers(program, step) if step.op in _OWN else None
-    if given is None:
+    """A layer of integers that scales its sums itself, or not at all; the step itself if it is none."""
+    if step.op not in (*_OWN, "integer_depthwise"):
         return step
-    x, zero, weights, bias = given
+    x, weight, scale, bias = (*step.inputs, -1)[:4]
+    weights, scales = program.values[weight].data, program.values[scale].data
+    result = program.values[step.outputs[0]]
+    if weights is None or scales is None or (scales.size != result.shape[-1]):
+        return step
+    a = step.attributes
+    if step.op == "integer_depthwise":  # weights [taps, channels]
+        weights = weights.T.reshape(-1, *a["kernel"], 1)
+        a = a | {"algorithm": DEPTHWISE}
+    is_real = result.dtype == np.float32
+    way = 3 if is_real and (scales == 1).all() else 2 if is_real else 1
     return Step(
-        _OWN[step.op], [x, _weights(program, weights), bias, -1], step.outputs,
-        step.attributes | {"x_zero": zero}, step.node, step.kind,
-    )  # fmt: skip
+        _OWN.get(step.op, "integer_conv"),
+        [x, _weights(program, weights), bias, -1 if way == 3 else scale],
+        step.outputs,
+        a | {"zero": a.get("y_zero", a.get("zero")), "way": way},
+        step.node,
+        step.kind,
+    )
 
 
 def _weights(program: Program, weights: np.ndarray) -> int:

@@ -49,7 +49,7 @@ class Refused(NotImplementedError):
 
 _FAMILIES = (  # modules of `operators`
     "bits", "convolution", "images", "integers", "moves", "order", "places", "product", "random", "recurrent",
-    "rows",
+    "rows", "trees",
 )  # fmt: skip
 Lowering = Callable[["Builder", Step], None]
 _LOWERINGS: dict[str, Lowering] = {}

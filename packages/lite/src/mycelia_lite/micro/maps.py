@@ -93,8 +93,14 @@ _ANY = {
     "where": "{0} ? {1} : {2}",
 }
 
-_DIVISIONS = {"floor_div", "floor_mod", "truncate_div", "truncate_mod"}
-_SPECIAL = {"cast", "clip", "gelu", "lookup", "pair", "rescale"}
+_UNSIGNED = {  # of uint64, where they differ from those of int64
+    "bitwise_right_shift": "{1} < 64 ? {0} >> {1} : 0",
+    "floor_mod": "{1} ? {0} % {1} : 0",
+    "truncate_div": "{1} ? {0} / {1} : {0} ? {most} : 0",
+    "truncate_mod": "{1} ? {0} % {1} : 0",
+}
+
+_SPECIAL = {"cast", "clip", "combine", "dequantize", "gelu", "lookup", "pair", "quantize", "rescale"}
 _TABLES = {"lookup": (1,), "pair": (2, 3)}  # operands that are read at places of their own
 
 
@@ -108,8 +114,6 @@ def is_map(program: Program, step: Step) -> bool:
         return False
     if step.op in _SPECIAL or step.op in _ANY:
         return True
-    if step.op in _DIVISIONS and program.values[step.inputs[0]].dtype == np.uint64:
-        return False
     return template(program, step) is not None
 
 
@@ -122,6 +126,8 @@ def template(program: Program, step: Step) -> str | None:
         return f"{step.op}{{f}}({{0}})" if step.op in _FUNCTIONS else _REAL.get(step.op)
     if dtype.kind == "b" and step.op == "invert":
         return "{0} == 0"
+    if dtype == np.uint64 and step.op in _UNSIGNED:
+        return _UNSIGNED[step.op]
     return _WHOLE.get(step.op)
 
 
@@ -187,8 +193,10 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
         return _rescaled(made, f"(int32_t)({x} {sign} {y})", a)
     if step.op == "rescale":
         return _rescaled(made, operands[0], a)
+    if step.op in ("quantize", "dequantize", "combine"):
+        return _of_steps(made, step, operands)
     names = {name: number(v, given) for name, v in a.items() if isinstance(v, float)}
-    if given.kind == "i":
+    if given.kind in "iu":
         names |= {"most": number(np.iinfo(given).max, given), "bits": str(8 * given.itemsize)}
     single = given.itemsize == 4
     text = template(program, step).format(
@@ -203,6 +211,24 @@ def expression(program: Program, step: Step, operands: list[str]) -> str:
             text = f"({kind})({text})"
         return text
     return f"(uint8_t)({text})"
+
+
+def _of_steps(made: np.dtype, step: Step, operands: list[str]) -> str:
+    """Between numbers and the integers that stand for them."""
+    a, real, whole = step.attributes, np.dtype(np.float32), np.dtype(np.int32)
+
+    def numbers(x: str, zero: int, scale: float) -> str:
+        return f"(float)({x} - {number(zero, whole)}) * {number(scale, real)}"
+
+    if step.op == "dequantize":
+        return numbers(operands[0], a["zero"], a["scale"])
+    if step.op == "quantize":
+        text = f"{operands[0]} / {number(a['scale'], real)}"
+    else:
+        x, y = (numbers(operands[i], a[f"{n}_zero"], a[f"{n}_scale"]) for i, n in enumerate("xy"))
+        text = f"{x} {'+-*'[a['how']]} {y}"
+    limits = ", ".join(number(a[name], whole) for name in ("zero", "low", "high"))
+    return f"({C_TYPES[made.name]})micro_rounded({text}, {limits})"
 
 
 def _rescaled(made: np.dtype, x: str, a: dict) -> str:

@@ -226,6 +226,14 @@ def _step(given: _Step) -> Step:
 
 _RESCALE = "multiplier left right up zero low high"
 _OWN = {
+    "combine": "how x_zero y_zero x_scale:double y_scale:double zero low high",
+    "dequantize": "scale:double zero low high",
+    "quantize": "scale:double zero low high",
+    "dynamic_quantize": "together",
+    "integer_depthwise": "kernel:myc_ints stride:myc_ints pad:myc_ints dilation:myc_ints x_zero zero low "
+    "high",
+    "integer_pool": "kernel_height kernel_width stride_height stride_width pad_top pad_left largest x_zero "
+    "scale:double zero low high",
     "crop_and_resize": "number:double",
     "deform_conv": "kernel_height kernel_width stride_height stride_width pad_top pad_left dilation_height "
     "dilation_width group offset_group",
@@ -243,6 +251,7 @@ _OWN = {
     "roi_align": "largest half_pixel samples scale:double",
     "roi_pool": "number:double",
     "take_rows": "axis",
+    "trees": "how",
 }
 
 

@@ -47,13 +47,16 @@ class Compared:
 class Result:
     """What a quantization did to each layer, and to each tensor that has integers.
 
-    outputs: cosines between before and after, by name. numbers, integers: the models before and after;
-    places: the tensor of integers by that of numbers; grids: what they stand for.
+    outputs: cosines between before and after, by name. casts: nodes between numbers and integers that are
+    left; floats: (name, operator) of nodes that compute with numbers. numbers, integers: the models before
+    and after; places: the tensor of integers by that of numbers; grids: what they stand for.
     """
 
     layers: list[Layer]
     tensors: list[Compared]
     outputs: dict[str, float]
+    casts: int
+    floats: list[tuple[str, str]]
     numbers: Table
     integers: Table
     places: dict[int, int]
@@ -90,7 +93,11 @@ def quantize_full(model: Table, how: FullQuantization) -> Result:
     integer_graph.drop_unread(done.model)
     for name in ("nodes", "allTensors", "subGraph", "inputIndex", "outputIndex"):
         setattr(model, name, getattr(done.model, name))
-    return Result(done.layers, compared, outputs, numbers, integers, done.places, done.grids)
+    casts = sum(n.primitive.kind == "QuantDTypeCast" for n in integers.nodes)
+    floats = [(n.name, n.primitive.kind) for n in integers.nodes if n.quantType != integer_graph.QUANT_ALL]
+    return Result(
+        done.layers, compared, outputs, casts, floats, numbers, integers, done.places, done.grids
+    )  # fmt: skip
 
 
 def _limits(how: FullQuantization, more: Collection[str]) -> Limits:
@@ -105,7 +112,7 @@ def _attempt(
 ) -> _Attempt:
     graph = Graph(original.copy())
     roles, left = find(graph, _limits(how, skipped))
-    choice = Choice(graph, roles, ranges.keys())
+    choice = Choice(graph, roles, ranges.keys(), how.integer_results)
     taken = [choice.taken[id(n)] for n in graph.nodes if id(n) in choice.taken]
     layers = [role for role in taken if role.is_layer]
     grids = _grids(choice, taken, ranges, how.method)

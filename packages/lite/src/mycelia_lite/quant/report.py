@@ -182,7 +182,10 @@ def _of_data(result: Result) -> str:
         f'<td class="n">{t.clip_rate:.2%}</td></tr>'
         for t in result.tensors
     )
+    kinds = ", ".join(f"{escape(name)} ({kind})" for name, kind in result.floats)
     return (
+        f"<p>Casts between numbers and integers: {result.casts}. Nodes that compute with numbers: "
+        f"{kinds or 'none'}.</p>"
         "<h1>Outputs</h1><p>The cosine between what the float model answers to calibration data and what the "
         f"integers do.</p><table><tr><th>output</th><th>cosine</th></tr>{outputs}</table>"
         "<h1>Data</h1><p>Each tensor of integers against the float model's, errors of what comes before "

@@ -193,9 +193,12 @@ def _is_pixel_mean(graph: Graph, node: Table) -> bool:
 class Choice:
     """Which of the roles are taken: with the fewest casts between numbers and integers."""
 
-    def __init__(self, graph: Graph, roles: Iterable[Role], floats: Collection[int]) -> None:
-        """floats: tensors that are float32."""
+    def __init__(
+        self, graph: Graph, roles: Iterable[Role], floats: Collection[int], integer_results: bool = False
+    ) -> None:
+        """floats: tensors that are float32. integer_results: a layer gives no numbers, whoever reads them."""
         self._graph = graph
+        self._integer_results = integer_results
         self._floats = floats
         roles = [r for r in roles if all(t in floats for t in (*r.data, *r.results))]
         self._readers: dict[int, list[int]] = {}  # nodes by what they read
@@ -235,7 +238,7 @@ class Choice:
     def is_narrow(self, tensor: int) -> bool:
         """Whether there are integers of it."""
         maker = self.taken.get(self._maker.get(tensor, 0))
-        if maker is not None and not maker.is_layer:
+        if maker is not None and (self._integer_results or not maker.is_layer):
             return True
         return any(self._reads_integers(n, tensor) for n in self._readers.get(tensor, ()))
 

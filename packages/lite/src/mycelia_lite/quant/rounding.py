@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mycelia_lite.quant.codes import entropy
+
+_CODED = 1 << 14  # elements by which levels of an entropy code are chosen
+_CHOICES = np.geomspace(0.8, 8, 14)  # standard deviations to both sides that levels may span
+_FINER = np.geomspace(0.87, 1.15, 7)
 _SEARCHED = 8  # bits: of more the extremes of a row are its best range
 _SAMPLE = 512  # elements of a row by which ranges are compared
 _REFITS = 3
@@ -115,3 +120,60 @@ def _fitted(
     fitted = np.where((square == 0) | (product <= 0), scale, product / np.where(square == 0, 1, square))
     fitted = fitted.astype(np.float32).astype(np.float64)
     return fitted, zero, mean - fitted * middle if shifts else shift
+
+
+def round_for_code(
+    rows: np.ndarray, bits: int, shifts: bool = True, slack: float = 0.0, most_error: float = 0.0
+) -> Rounded:
+    """The same of at most 8 bits for integers that are stored in an entropy code, rows alike.
+
+    Of levels that lie more or fewer standard deviations of a row apart those with the shortest code, whose
+    error is at most `most_error` (the root of the mean square, relative) or the least times 1 + `slack`.
+    """
+    some = rows[:: -(-rows.size // _CODED)] if rows.size > _CODED else rows
+    whole = float(np.sqrt(np.square(some, dtype=np.float64).sum()))
+    found: list[
+        tuple[float, float, float, bool]
+    ] = []  # length of the code, error, spread, a level on the mean
+
+    def look(spread: float, on_mean: bool) -> None:
+        made = _spread_out(some, bits, shifts, spread, on_mean)
+        error = float(np.linalg.norm(made.numbers().astype(np.float64) - some))
+        counts = np.bincount((made.q + (1 << (bits - 1))).ravel(), minlength=1 << bits)
+        found.append((entropy(counts), error, spread, on_mean))
+
+    def best() -> tuple[float, float, float, bool]:
+        least = min(error for _, error, _, _ in found)
+        limit = max(most_error * whole, least * (1 + slack) * (1 + 1e-9))
+        return min(one for one in found if one[1] <= limit)
+
+    for on_mean in (False, True):
+        for spread in _CHOICES:
+            look(float(spread), on_mean)
+    *_, spread, on_mean = min(found, key=lambda one: one[1])
+    for factor in _FINER:
+        look(float(spread * factor), on_mean)
+    *_, spread, on_mean = best()
+    for factor in _FINER:
+        look(float(spread * factor), on_mean)
+    *_, spread, on_mean = best()
+    parts = [_spread_out(part, bits, shifts, spread, on_mean) for part in _parts(rows)]
+    return Rounded(
+        *(np.concatenate([getattr(p, name) for p in parts]) for name in ("q", "scale", "zero", "shift"))
+    )
+
+
+def _spread_out(rows: np.ndarray, bits: int, shifts: bool, spread: float, on_mean: bool) -> Rounded:
+    """Levels `spread` standard deviations to both sides of each row's mean, or one on it; fitted once."""
+    wide = rows.astype(np.float64)
+    mean, half = wide.mean(1), wide.std(1) * spread
+    scale, zero, shift = _levels(mean - half, mean + half, np.ones(len(rows)), bits, shifts)
+    if on_mean and shifts:
+        shift = mean
+    q = _nearest(wide, bits, scale, zero, shift)
+    scale, zero, shift = _fitted(wide, q, scale, zero, shift, shifts)
+    same = wide.min(1) == wide.max(1)  # one number: it is exact
+    first = wide[:, 0]
+    scale[same] = np.where(first[same] == 0, 1, np.abs(first[same]))
+    zero[same], shift[same], q[same] = -np.sign(first[same]), 0, 0
+    return Rounded(q.astype(np.int32), *(a.astype(np.float32) for a in (scale, zero, shift)))

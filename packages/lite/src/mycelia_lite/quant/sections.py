@@ -128,9 +128,11 @@ def _weights(sections: Sections) -> WeightQuantization:
         fields["most_error"] = _share(mixed["init_scale"], "[mixed_bit_weight_quant_param] init_scale")
     if "group" in weights:
         fields["group"] = _number(weights["group"], "[weight_quant_param] group", 0, _MOST)
-    for key in ("per_channel", "bias_correction", "compact", "error_feedback", "scale_search"):
+    for key in ("per_channel", "bias_correction", "compact", "encode", "error_feedback", "scale_search"):
         if key in weights:
             fields[key] = _switch(weights[key], f"[weight_quant_param] {key}")
+    if "code_slack" in weights:
+        fields["code_slack"] = _share(weights["code_slack"], "[weight_quant_param] code_slack")
     if "data_preprocess_param" in sections:
         fields["calibration"] = _folders(sections["data_preprocess_param"])
     _encodes(common)
@@ -143,7 +145,7 @@ def _full(sections: Sections) -> FullQuantization:
         raise ValueError(f"[{_COMMON}] bit_num must be 8 for FULL_QUANT, but got {_bits(common)}")
     if "data_preprocess_param" not in sections:
         raise ValueError("[data_preprocess_param] is missing: FULL_QUANT needs data, calibrate_path")
-    fields = {"min_channels": 16} | _common(common) | _full_fields(sections)
+    fields = {"min_channels": 16, "integer_results": True} | _common(common) | _full_fields(sections)
     return FullQuantization(calibration=_folders(sections["data_preprocess_param"]), **fields)
 
 
@@ -156,7 +158,7 @@ def _full_fields(sections: Sections) -> dict[str, Any]:
             f"{place} activation_quant_method",
             ("MAX_MIN", "KL", "REMOVAL_OUTLIER"),
         )
-    for key in ("per_channel", "bias_correction", "equalize"):
+    for key in ("per_channel", "bias_correction", "equalize", "integer_results"):
         if key in values:
             fields[key] = _switch(values[key], f"{place} {key}")
     for key, name in (("target_cosine", "target_cosine"), ("smooth_alpha", "smooth")):

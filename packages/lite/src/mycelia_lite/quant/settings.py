@@ -23,7 +23,9 @@ class WeightQuantization:
     of so many elements, and those of more than two dimensions for so many channels, stay as they are. skip:
     names of nodes whose weights do. bias_correction: no error in the mean of a channel. group: weights of a
     channel of a matrix with a scale of their own, a multiple of 32; 0: all. compact: bits up to 8 with scales
-    of float16, for this runtime alone; groups are stored so anyway. report: a folder for what became of each
+    of float16, for this runtime alone; groups are stored so anyway. encode: compact, and integers in an
+    entropy code, which the runtime decodes when it loads the model; code_slack: the share by which errors
+    may grow for that to be shorter. report: a folder for what became of each
     layer, which the converter writes there; "" for none. calibration: data as of `FullQuantization`, for
     these two: error_feedback: what rounding a weight changes in results is made up for by the weights
     behind it (GPTQ); scale_search: channels get the factors with which results change least (AWQ).
@@ -41,6 +43,8 @@ class WeightQuantization:
     bias_correction: bool = True
     group: int = 0
     compact: bool = False
+    encode: bool = False
+    code_slack: float = 0.1
     report: str = ""
     calibration: Any = None
     error_feedback: bool = False
@@ -50,13 +54,17 @@ class WeightQuantization:
         _whole(self, bits=16, most_bytes=2**63, min_size=_MOST, min_channels=_MOST, group=_MOST)
         if type(self.most_error) is not float or not 0 < self.most_error < 1:
             raise ValueError(f"most_error must be a float between 0 and 1, but got {self.most_error!r}")
+        if type(self.code_slack) is not float or not 0 <= self.code_slack <= 1:
+            raise ValueError(f"code_slack must be a float from 0 to 1, but got {self.code_slack!r}")
         if self.group % _RUN:
             raise ValueError(f"group must be a multiple of {_RUN}, but got {self.group}")
         if self.group and not self.per_channel:
             raise ValueError("group is for scales of channels, but per_channel is False")
-        if self.bits > 8 and (self.group or self.compact):
-            raise ValueError(f"group and compact are for at most 8 bits, but bits is {self.bits}")
-        _switches(self, "per_channel", "bias_correction", "compact", "error_feedback", "scale_search")
+        if self.bits > 8 and (self.group or self.compact or self.encode):
+            raise ValueError(f"group, compact and encode are for at most 8 bits, but bits is {self.bits}")
+        _switches(
+            self, "per_channel", "bias_correction", "compact", "encode", "error_feedback", "scale_search"
+        )
         if self.error_feedback or self.scale_search:
             name = "error_feedback" if self.error_feedback else "scale_search"
             if self.calibration is None:
@@ -79,7 +87,8 @@ class FullQuantization:
     of the bias. target_cosine: between outputs before and after; layers are left out until it holds; 0 for
     none. equalize: neighbouring layers get weights of equal ranges, which changes no result of float32.
     smooth: the share, 0 to 1, of the ranges of data that weights of products take over (SmoothQuant); 0 for
-    none. min_size, min_channels, skip, report: as of `WeightQuantization`.
+    none. integer_results: layers give integers where numbers are read, too, for MindSpore Lite's runtime.
+    min_size, min_channels, skip, report: as of `WeightQuantization`.
 
     Errors: TypeError, ValueError that name the field.
     """
@@ -91,6 +100,7 @@ class FullQuantization:
     target_cosine: float = 0.0
     equalize: bool = False
     smooth: float = 0.0
+    integer_results: bool = False
     min_size: int = 0
     min_channels: int = 0
     skip: Collection[str] = ()
@@ -105,7 +115,7 @@ class FullQuantization:
         _whole(self, min_size=_MOST, min_channels=_MOST)
         if type(self.smooth) is not float or not 0 <= self.smooth < 1:
             raise ValueError(f"smooth must be a float from 0 to 1, but got {self.smooth!r}")
-        _switches(self, "per_channel", "bias_correction", "equalize")
+        _switches(self, "per_channel", "bias_correction", "equalize", "integer_results")
         _texts(self)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 from mycelia_lite.format.custom import custom
+from mycelia_lite.quant.codes import encoded
 from mycelia_lite.quant.rounding import Rounded
 
 _PIECE = 8 << 20  # integers that are packed at once
@@ -49,15 +50,18 @@ def shortened(rounded: Rounded) -> Rounded:
 
 
 def store_compact(
-    model: Table, index: int, q: np.ndarray, bits: int, axis: int, rounded: Rounded, group: int
+    model: Table, index: int, q: np.ndarray, bits: int, axis: int, rounded: Rounded, group: int, encode: bool
 ) -> Table:
     """Let a constant be the result of a new node `low_bit`, of fields and scales; the node.
 
-    q: in the order of the constant's elements. rounded: rows are groups of the channels along `axis`.
+    q: in the order of the constant's elements. rounded: rows are groups of the channels along `axis`. encode:
+    in an entropy code if that is shorter.
     """
     weights = model.allTensors[index]
     name = f"{weights.name}/low_bit"
-    parts = {"fields": packed(q, bits), "scale": _short(rounded.scale)}
+    code = encoded(q, bits) if encode else None
+    fields, more = (packed(q, bits), {}) if code is None else (code[0], {"lanes": code[1]})
+    parts = {"fields": fields, "scale": _short(rounded.scale)}
     if rounded.shift.any():
         parts["shift"] = _short(rounded.shift)
     places = []
@@ -70,7 +74,7 @@ def store_compact(
             )
         )  # fmt: skip
     weights.data, weights.nodeType = b"", 2
-    node = Table("CNode", name=name, primitive=custom("low_bit", bits=bits, axis=axis, group=group))
+    node = Table("CNode", name=name, primitive=custom("low_bit", bits=bits, axis=axis, group=group, **more))
     node.inputIndex, node.outputIndex = places, [index]
     return node
 

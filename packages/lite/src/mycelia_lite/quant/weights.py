@@ -13,7 +13,7 @@ from mycelia_lite.quant import feedback, search, widths
 from mycelia_lite.quant.feedback import round_fed_back
 from mycelia_lite.quant.readers import PLACES, WEIGHT_QUANT, Homes, Uses, borders, common_axis, readers
 from mycelia_lite.quant.roles import Graph, Limits, Role, find
-from mycelia_lite.quant.rounding import Rounded, round_rows
+from mycelia_lite.quant.rounding import Rounded, round_for_code, round_rows
 from mycelia_lite.quant.settings import WeightQuantization
 from mycelia_lite.quant.stored import quant_params, shortened, store, store_compact
 
@@ -81,7 +81,9 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
         axis = common_axis(uses, len(shape)) if how.per_channel else None
         fits = len(shape) == 2 and axis is not None and how.group and shape[1 - axis] % how.group == 0
         group = how.group if fits else 0
-        is_compact = (how.compact or group > 0) and axis in (0, len(shape) - 1) and homes.are_one(uses)
+        is_compact = (
+            (how.compact or how.encode or group > 0) and axis in (0, len(shape) - 1) and homes.are_one(uses)
+        )
         found.append(_Found(node, index, uses, array, axis, group, is_compact))
     if not found:
         reasons = "; ".join(f"'{layer.node}': {layer.why}" for layer in list(layers.values())[:5])
@@ -94,11 +96,15 @@ def quantize_weights(model: Table, how: WeightQuantization) -> list[Layer]:
         known = products.get(one.index) if one.axis is not None else None
         if known is not None and how.error_feedback:
             rounded = round_fed_back(one.channels, known, bits, how.bias_correction, one.group)
+        elif how.encode and one.is_compact:
+            most = how.most_error if not how.bits and not how.most_bytes else 0.0
+            bits = min(bits + 1, 8) if most else bits  # levels that are not used take nothing
+            rounded = round_for_code(one.rows, bits, how.bias_correction, how.code_slack, most)
         else:
             rounded = round_rows(one.rows, bits, how.bias_correction)
         rounded = shortened(rounded) if one.is_compact else rounded
         layers[one.index] = _measured(one, model.allTensors[one.index], rounded, bits, known)
-        if (node := _store(model, one, rounded, bits)) is not None:
+        if (node := _store(model, one, rounded, bits, how.encode)) is not None:
             makers.append((node, one.uses))
     homes.prepend(makers)
     return [layers[index] for index in used if index in layers]
@@ -201,7 +207,7 @@ def _measured(
     )  # fmt: skip
 
 
-def _store(model: Table, found: _Found, rounded: Rounded, bits: int) -> Table | None:
+def _store(model: Table, found: _Found, rounded: Rounded, bits: int, encode: bool) -> Table | None:
     """Store integers; the node that makes weights of them if there is one."""
     tensor, axis = model.allTensors[found.index], found.axis
     shape = [int(n) for n in tensor.dims]
@@ -212,6 +218,6 @@ def _store(model: Table, found: _Found, rounded: Rounded, bits: int) -> Table | 
     for node, _ in found.uses:
         node.quantType = WEIGHT_QUANT
     if found.is_compact:
-        return store_compact(model, found.index, q, bits, axis, rounded, found.group)
+        return store_compact(model, found.index, q, bits, axis, rounded, found.group, encode)
     store(tensor, q, bits, quant_params(rounded.scale, rounded.zero, rounded.shift, bits))
     return None

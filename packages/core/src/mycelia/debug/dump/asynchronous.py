@@ -47,7 +47,7 @@ class AsyncDumpObserver(DumpObserver):
         self.folder_of_rank = os.path.join(found.path, f"rank_{config.get('rank')}")
         self.waiting: queue.Queue[_Given] = queue.Queue(_WAITING)
         self.writer_thread: threading.Thread | None = None  # a fork has no thread of its parent
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
 
     # ---- what is seen
 
@@ -56,6 +56,7 @@ class AsyncDumpObserver(DumpObserver):
             self.folder_of_rank, self.config.net_name, str(run.of.number), str(self.number(run))
         )
         run.notes[self] = folder
+        run.notes[self, "asked"] = self.asked_for
 
     def before(self, run: Run, operator: Operator, inputs: Sequence[Tensor | None]) -> None:
         run.notes[self, "before"] = device_overflow.latest()
@@ -107,8 +108,7 @@ class AsyncDumpObserver(DumpObserver):
     def end(self, run: Run, error: BaseException | None) -> None:
         self.waiting.join()
         run.notes.pop(self)
-        if self.config.signal:
-            self.asked = False
+        self.answered(run.notes.pop((self, "asked")))
 
     # ---- what is written
 
@@ -123,7 +123,7 @@ class AsyncDumpObserver(DumpObserver):
                     if overflow is not None:
                         name = device_overflow.file_name(record.task_id, record.stream_id, record.time_us)
                         files.write(os.path.join(folder, name), [json.dumps(overflow)])
-            except OSError as cause:
+            except Exception as cause:  # whatever it is: who waits for this thread waits for ever without it
                 self.failure = cause
                 log.logger(__name__).warning(
                     "the data dump ends here, %s cannot be written: %s", self.config.path, cause

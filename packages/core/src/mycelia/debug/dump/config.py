@@ -197,6 +197,9 @@ def parse(content: Any, text: str = "") -> DumpConfig:
             raise _invalid("compression", f"'none', since {what} cannot be compressed", found.compression)
         compressed.library("dump_config")
     if not synchronous:
+        for field in ("last_steps", "last_bytes", "conditions"):
+            if getattr(found, field):
+                raise _invalid(field, "left out: asynchronous dumps keep no steps", common[field])
         found = _replace(found, asynchronous=True)
         old = _choice(asynchronous, "op_debug_mode", (0, 1, 2, 3), 0, "async_dump_settings.op_debug_mode")
         if old and "op_debug_mode" not in common:  # the old rule: 1 AI core, 2 atomic, 3 both

@@ -58,6 +58,7 @@ class Step:
     def __init__(self, of: Watched, iteration: int) -> None:
         self.of, self.iteration = of, iteration
         self.roles: dict[str, str] = {}  # of Parameters, as far as they are known
+        self.asked_for = 0  # signals that had come when it began
         self.extent = 0  # of what it shows of a program of eager calls
         self.folder: StepFolder | None = None  # once there is something to write
         self.groups: deque[Group] = deque()  # kept until it shows whether they are written

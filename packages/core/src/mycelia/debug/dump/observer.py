@@ -36,6 +36,7 @@ class DumpObserver(Observer):
         self.writer = Writer(found)
         self.overflows = 0
         self.asked = not found.signal  # by a signal, where one is set
+        self.asked_for = 0  # how often
         keeps = found.last_steps or found.last_bytes or found.conditions
         self.trouble = Trouble(found.conditions) if keeps else None
         counted = found.last_steps or found.conditions
@@ -51,7 +52,15 @@ class DumpObserver(Observer):
 
     def ask(self, *_: Any) -> None:
         """The next step is dumped, where a signal is what asks for steps. Serves as a handler of signals."""
+        self.asked_for += 1
         self.asked = True
+
+    def answered(self, asked_for: int) -> None:
+        """A step has been dumped that began when there had been so many signals: of those that came while it
+        ran the next step is.
+        """
+        if self.config.signal and asked_for == self.asked_for:
+            self.asked = False
 
     # ---- what is wanted
 
@@ -101,7 +110,7 @@ class DumpObserver(Observer):
 
     def begin(self, run: Run) -> None:
         step = run.notes[self] = Step(self.named(run), self.number(run))
-        step.roles = run.roles()
+        step.roles, step.asked_for = run.roles(), self.asked_for
         if self.trouble is not None:
             self.trouble.begin(step)
         if self.config.op_debug_mode or self.config.dump_mode != settings.DUMP_ALL:
@@ -201,8 +210,7 @@ class DumpObserver(Observer):
         step: Step = run.notes.pop(self)
         if run.of.graph is None:
             step.of, step.extent = run.program, run.extent
-        if self.config.signal:
-            self.asked = False
+        self.answered(step.asked_for)
         if self.trouble is None:
             self.writer.guarded(self.writer.finish, step)
             return

@@ -92,6 +92,7 @@ class Debugged(Observer):
         if self.channel.closing.is_set():
             return
         unwatch(self)
+        self.steps = Steps(1, 0)  # nobody asks for values any more
         self.channel.lost = self.channel.lost or str(lost)
         self.channel.close()
         stops = config.get("debugger_lost") == "stop"
@@ -142,6 +143,8 @@ class Debugged(Observer):
     def seen(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> None:
+        if self.channel.lost:
+            return
         values = run.notes[self]
         self.latest, self.is_running = operator.name, True
         with self.turn:
@@ -166,6 +169,8 @@ class Debugged(Observer):
     def failed(
         self, run: Run, operator: Operator, inputs: Sequence[Tensor | None], error: BaseException
     ) -> None:
+        if self.channel.lost:
+            return
         with self.turn:
             values, call = run.notes[self], (operator, list(inputs), [])
             is_kept = self.steps.add_call(run.iteration, values, call)

@@ -101,7 +101,7 @@ class Steps(Mapping[int, Step]):
     def keep(self, iteration: int, tensors: Sequence[Tensor | None]) -> bool:
         """Whether there is room for these in this step; they count from now on."""
         self.memory.add(tensors)
-        while self.memory.size_bytes > self.most_bytes and next(iter(self.steps)) != iteration:
+        while self.memory.size_bytes > self.most_bytes and next(iter(self.steps), iteration) != iteration:
             self._drop(next(iter(self.steps)))
         if self.memory.size_bytes > self.most_bytes:
             self.memory.remove(tensors)

@@ -13,10 +13,11 @@ from typing import IO, Any
 import numpy as np
 
 from mycelia.debug.precision import measures
+from mycelia.debug.precision.across import OTHER
 from mycelia.debug.precision.matching import BY_NAME, Names, Pair, pairs
 from mycelia.debug.precision.sums import Sums, alike_kinds, extremes, flat, sums
-from mycelia.debug.reading.folders import Dump, short_name
-from mycelia.debug.reading.ir import SourceLine, read_graphs
+from mycelia.debug.reading.folders import Dump, Record, short_name
+from mycelia.debug.reading.ir import GraphNode, SourceLine, read_graphs
 from mycelia.debug.statistics import Statistics
 from mycelia.engine.base import errors
 
@@ -117,15 +118,20 @@ class Comparison:
         self.growth: list[tuple[str, float]] = []  # relative distance of each first output, in order
         self.unlike = self.compared = self.unmatched = 0
         self.unlike_rows: set[int] = set()
+        # By rank, graph, iteration and operator: whether all that it read, or made, is alike, if known.
         self._inputs: dict[tuple[int, int, int, str], bool] = {}
+        self._made: dict[tuple[int, int, int, str], bool] = {}
+        self._nodes: dict[tuple[int, int], dict[str, GraphNode]] = {}  # of graphs, by all their names
 
     def rows(self) -> Iterator[Row]:
         """A row for each tensor of `left`; `divergence` and `growth` are known at the end."""
         index = 0
         for step, pair in pairs(self.left, self.right, self.graph, self.by, self.names):
-            row = _row(index, pair, step.iteration, self.strict, self.threshold)
+            row = _best(_row(index, pair, step.iteration, self.strict, self.threshold), self)
             row.rank = step.rank
             index += 1
+            if row.differs and self._is_elsewhere(row, step.graph):
+                row.values, row.reason, row.known = {}, OTHER, False
             self._note(row, step.rank, step.graph)
             yield row
 
@@ -140,22 +146,40 @@ class Comparison:
         if row.values and (record.io, record.slot) == ("output", 0):
             self.growth.append((record.name, float(row.values["RelativeEuclideanDistance"])))
         key = rank, graph, row.iteration, record.name
-        if record.io == "input":
+        if row.pair.io == "input":
             self._inputs[key] = self._inputs.get(key, True) and not row.differs
         elif record.kind != "Parameter":  # what a step made of a Parameter follows from what it read
             is_first = self._inputs.get(key, True)
+        if row.pair.io == "output" and row.known:
+            self._made[key] = self._made.get(key, True) and row.alike
         if self.divergence is None and row.differs and is_first:
             self.divergence = self._divergence(row, rank, graph)
 
+    def _is_elsewhere(self, row: Row, graph: int) -> bool:
+        """Whether an input that differs was made by an operator that makes what is alike: MindSpore's
+        operator reads something else there.
+        """
+        if not row.pair.across or row.pair.io == "output":
+            return False
+        _, maker = self._source(row.pair.left, row.rank, graph)
+        keys = [(row.rank, graph, row.iteration, name) for name in short_name(maker) | {maker}]
+        return any(self._made.get(key, False) for key in keys)
+
+    def _source(self, record: Record, rank: int, graph: int) -> tuple[GraphNode | None, str]:
+        """The node of a tensor's operator, and of an input the name of what made it, "" if unknown."""
+        if (rank, graph) not in self._nodes:
+            nodes = read_graphs(self.left.ranks[rank]).get(graph, {}).values()
+            self._nodes[rank, graph] = {name: n for n in nodes for name in short_name(n.name) | {n.name}}
+        node = self._nodes[rank, graph].get(record.name)
+        if node is None or record.io == "output" or record.slot >= len(node.inputs):
+            return node, ""
+        return node, node.inputs[record.slot]
+
     def _divergence(self, row: Row, rank: int, graph: int) -> Divergence:
         record = row.pair.left
-        nodes = read_graphs(self.left.ranks[rank]).get(graph, {}).values()
-        node = next((n for n in nodes if record.name in short_name(n.name) | {n.name}), None)
-        maker = ""
-        if node is not None and record.io == "input" and record.slot < len(node.inputs):
-            maker = node.inputs[record.slot]
+        node, maker = self._source(record, rank, graph)
         return Divergence(
-            node.name if node else record.name, record.kind, row.iteration, record.io, record.slot, row.why,
+            node.name if node else record.name, record.kind, row.iteration, row.pair.io, record.slot, row.why,
             tuple(node.stack) if node else (), maker,
         )  # fmt: skip
 
@@ -188,6 +212,16 @@ def _near(s: Sums, threshold: float) -> bool:
     return s.distance <= s.norm * math.sqrt(2 - 2 * threshold) and cosine >= threshold
 
 
+def _best(row: Row, of: Comparison) -> Row:
+    """`row`, or where its tensors differ that of another one that is alike."""
+    for other in row.pair.others if row.differs else ():
+        pair = Pair(row.pair.left, other)
+        found = _row(row.index, pair, row.iteration, of.strict, of.threshold)
+        if found.alike:
+            return found
+    return row
+
+
 def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float) -> Row:
     left = pair.left.array(mapped=True)
     right = None if pair.right is None else pair.right.array(mapped=True)
@@ -196,7 +230,7 @@ def _row(index: int, pair: Pair, iteration: int, strict: bool, threshold: float)
     numbers = pair.left.statistics() if left is None else None
     row = Row(index, pair, iteration, shape, dtypes, _overflow(left, numbers))
     if pair.right is None:
-        row.reason = "No bench data matched."
+        row.reason = pair.why
     elif left is None or right is None:
         _compare_statistics(row, threshold)
     elif left.size != right.size:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mycelia.debug.dump import files
+from mycelia.debug.precision.across import between
 from mycelia.debug.reading.folders import Dump, Record, Step, short_name
 from mycelia.engine.base import errors
 
@@ -19,10 +20,22 @@ BY_NAME, BY_ORDER = "name", "order"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A tensor of the run under test and its reference, None if it has none."""
+    """A tensor of the run under test and its reference, None if it has none, for the reason `why`; `others`:
+    tensors that may be the reference if that is not alike; `across`: one is of MindSpore, the other ours.
+    """
 
     left: Record
     right: Record | None
+    why: str = "No bench data matched."
+    others: tuple[Record, ...] = ()
+    across: bool = False
+
+    @property
+    def io(self) -> str:
+        """What the tensor is to its operator: an input that MindSpore's dump has as it is after an update is
+        an output.
+        """
+        return self.right.io if self.across and self.right is not None else self.left.io
 
     @property
     def label(self) -> str:
@@ -98,14 +111,24 @@ def _of_step(step: Step, other: Step | None, by: str, names: Names) -> Iterator[
     partners = _by_scope(ours, {name: other for name, other in names.items() if isinstance(other, str)})
     fused = {short: other for name, other in names.items() if isinstance(other, list)
              for short in short_name(name)}  # fmt: skip
-    moved = _moved(ours, records)
+    moved, across = _moved(ours, records), between(ours, records)
+    if across is not None:
+        moved |= across.moved
     for record in ours:
         if record.name in fused:
             yield Pair(record, _of_parts(record, fused[record.name], records))
             continue
         name = partners.get(record.name) or moved.get(record.name, record.name)
         found = keyed.get((name, record.io, record.slot))
-        yield Pair(record, found or loose.get((_bare(name), record.io, record.slot)))
+        found = found or loose.get((_bare(name), record.io, record.slot))
+        if found is None or across is None:
+            yield Pair(record, found)
+            continue
+        partner, why = across.partner(record, found)
+        if partner is None:
+            yield Pair(record, None, why)
+        else:
+            yield Pair(record, partner, others=across.beside(partner), across=True)
 
 
 def _moved(left: list[Record], right: list[Record]) -> dict[str, str]:

@@ -104,9 +104,13 @@ class LastOperators(Observer):
         finally:
             self.repeats = False
 
+    def kept(self) -> list[Seen]:
+        """Those that are kept now: other threads may go on."""
+        return list(self.ring)
+
     def first_bad(self) -> Bad | None:
         """Among those that are kept."""
-        for seen in self.ring:
+        for seen in self.kept():
             if seen.error is not None:
                 return Bad(seen, 0, f"{type(seen.error).__name__}: {seen.error}")
             if all(t is None or _kinds(statistics(t)) == [] for t in seen.inputs):

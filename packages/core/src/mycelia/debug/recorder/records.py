@@ -48,8 +48,8 @@ class Records:
         """All that is known now. What cannot be written is told; the error that led here goes on."""
         try:
             _Writing(self.folder).write(self.stages, last, error, reason)
-        except OSError as cause:
-            log.logger(__name__).warning("the run recorder failed: %s", cause)
+        except Exception as cause:  # whatever it is: the error that led here is told, and not this one
+            log.logger(__name__).warning("the run recorder failed: %s: %s", type(cause).__name__, cause)
 
 
 class _Writing:
@@ -129,7 +129,7 @@ def _table(last: LastOperators) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for order, seen in enumerate(last.ring):
+    for order, seen in enumerate(last.kept()):
         stack = seen.operator.stack
         source = f"{stack[0][0]}:{stack[0][1]}" if stack else ""
         error = "" if seen.error is None else f"{type(seen.error).__name__}: {seen.error}"

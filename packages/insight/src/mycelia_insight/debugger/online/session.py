@@ -1,27 +1,19 @@
-"""The session over running trainings, one process a rank: nodes and values come from them, and they go where
-it says.
-"""
+"""The session over running trainings, one process a rank, which go where it says."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mycelia.debug import Statistics, statistics
-from mycelia.debug.conditions import ROLE
 from mycelia.debug.messages import debugger_pb2 as messages
-from mycelia.debug.messages.values import from_messages
 from mycelia.debug.online.watchpoints import number_of
-from mycelia.debug.reading.ir import SourceLine
-from mycelia.debug.reading.nonfinite import NonFinite
-from mycelia_insight.debugger import DebuggerTensor, Node
+from mycelia_insight.debugger import Node
 from mycelia_insight.debugger.nodes import Tree, graph_name
 from mycelia_insight.debugger.online.listener import Listener
+from mycelia_insight.debugger.online.source import TrainingSource
 from mycelia_insight.debugger.online.training import (
     MISMATCH,
     PENDING,
@@ -34,177 +26,8 @@ from mycelia_insight.debugger.online.training import (
 from mycelia_insight.debugger.session import Session, Watch, whole_number
 from mycelia_insight.debugger.wrong import Wrong
 from mycelia_insight.records import tensors
-from mycelia_insight.records.graph_files import value_line
-from mycelia_insight.records.wire import Broken
 
-_LINE = re.compile(r"#(?:  [ -])? In file (.+):(\d+)/(.*)/")
 _MOST_STEPS = 2**31 - 1
-_LEFT = "what was asked for before, and its last step if it ended by itself, is all that there is of it"
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """A tensor that a training has."""
-
-    training: Training
-    step: int
-    graph: str
-    name: str
-    slot: str
-
-    @property
-    def key(self) -> tuple[int, str, str, str]:
-        return self.step, self.graph, self.name, self.slot
-
-    def array(self) -> np.ndarray | None:
-        """The elements; None if it has none in this step.  Errors: Wrong."""
-        self.training.load([self.key])
-        return self.training.values.get(self.key)
-
-    def statistics(self) -> Statistics | None:
-        array = self.array()
-        return None if array is None else statistics(array)
-
-
-class TrainingSource:
-    """Nodes and values of the trainings that are connected to `listener`."""
-
-    def __init__(self, listener: Listener) -> None:
-        self.listener = listener
-        self._nodes: list[Node] = []
-        self._made_of: dict[int, tuple[str, int]] = {}  # rank -> process, version of its graphs
-        self._shapes: dict[Node, tuple[int, int]] = {}  # how many tensors it reads and makes
-        self._version = 0
-
-    @property
-    def trainings(self) -> dict[int, Training]:
-        return self.listener.trainings
-
-    @property
-    def version(self) -> int:
-        made_of = {rank: (t.client, t.version) for rank, t in sorted(self.trainings.items())}
-        if made_of != self._made_of:
-            self._made_of, self._shapes = made_of, {}
-            self._nodes = [n for rank, t in sorted(self.trainings.items()) for n in self._of(rank, t)]
-            self._version += 1
-        return self._version
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        return self._nodes if self.version else []
-
-    def _of(self, rank: int, training: Training) -> list[Node]:
-        found = []
-        for name, graph in training.graphs.items():
-            number = int(name.rpartition("_")[2]) if name.rpartition("_")[2].isdecimal() else 0
-            for parameter in graph.parameters:
-                role = {ROLE: parameter.role} if parameter.role else {}
-                node = Node(self, rank, number, parameter.name, "Parameter", attributes=role)
-                self._shapes[node] = 0, 1
-                found.append(node)
-            names = {n.name: n.full_name or n.name for n in graph.node}
-            constants = {c.key for c in graph.const_vals}
-            for one in graph.node:
-                feeds = tuple(names.get(i.name, i.name) for i in one.input if i.name not in constants)
-                node = Node(
-                    self, rank, number, one.full_name or one.name, one.op_type, _stack(one.source_address),
-                    feeds, {a.name: _told(a.value) for a in one.attribute},
-                )  # fmt: skip
-                made = len(one.output_type.sequence_type.elem_types) or 1
-                self._shapes[node] = one.input_count or len(one.input), made
-                found.append(node)
-        return found
-
-    def get_ranks(self) -> list[int]:
-        return sorted(self.trainings)
-
-    def present(self) -> list[Training]:
-        """The trainings that run; when all have ended, those that were."""
-        known = list(self.trainings.values())
-        return [t for t in known if not t.is_gone] or known
-
-    def steps(self) -> tuple[int, int]:
-        present = self.present()
-        if not present:
-            return 1, 0
-        return max(t.first_step for t in present), min(t.step for t in present)
-
-    def runs(self, rank: int) -> set[tuple[int, int]]:
-        training = self.trainings.get(rank)
-        if training is None:
-            return set()
-        ran = training.ran.items()
-        return {(step, int(g.rpartition("_")[2])) for step, graphs in list(ran) for g in list(graphs)}
-
-    def tensors_of(self, node: Node, iterations: Collection[int] | None = None) -> list[DebuggerTensor]:
-        """All that a node read and made in the steps that are kept."""
-        training, graph = self.trainings[node.rank], graph_name(node.graph)
-        kept = range(training.first_step - 1, training.step)
-        read, made = self._shapes[node]
-        found = []
-        for iteration in kept if iterations is None else [i for i in iterations if i in kept]:
-            for io, count, mark in (("input", read, "input:"), ("output", made, "")):
-                for slot in range(count):
-                    value = _Value(training, iteration + 1, graph, node.name, f"{mark}{slot}")
-                    found.append(DebuggerTensor(node, io, slot, iteration, value))
-        return found
-
-    def health(self, rank: int, step: int) -> dict[str, Any]:
-        return self.answer(rank, "health", step=step)
-
-    def trace(self, rank: int, step: int) -> list[NonFinite]:
-        rows = self.answer(rank, "nonfinite", step=step)
-        for row in rows:
-            del row["source"]
-            row["stack"] = tuple(SourceLine(*line) for line in row["stack"])
-        return [NonFinite(**row) for row in rows]
-
-    def answer(self, rank: int, question: str, **arguments: Any) -> Any:
-        """What a training says to a question beyond MindSpore's protocol.  Errors: Wrong."""
-        training = self.trainings.get(rank)
-        if training is not None and training.is_gone:
-            known = training.last.get((question, arguments.get("step", 0)))
-            if known is None:
-                raise Wrong("5054B081", f"the training is gone; {_LEFT}")
-            return json.loads(known)
-        return json.loads(self._answer(rank, question, arguments).text)
-
-    def _answer(self, rank: int, question: str, arguments: dict[str, Any]) -> Any:
-        training = self.trainings.get(rank)
-        if training is None:
-            raise Wrong("5054B081", f"there is no rank {rank}")
-        ask = messages.AskCMD(question=question, arguments=json.dumps(arguments))
-        found = training.ask(Command(ask_cmd=ask))
-        if found is None:
-            raise Wrong("5054B081", "this training does not know such questions")
-        return found
-
-    def rerun(self, rank: int, arguments: dict[str, Any]) -> list[np.ndarray]:
-        """Outputs of an operator that a training runs once more.  Errors: Wrong."""
-        found = self._answer(rank, "rerun", arguments)
-        return [a for _, a in from_messages(found.tensors) if a is not None]
-
-    def why_empty(self, tensor: DebuggerTensor) -> str:
-        training = self.trainings.get(tensor.node.rank)
-        return f"the training is gone; {_LEFT}" if training is not None and training.is_gone else ""
-
-    def load(self, wanted: Sequence[DebuggerTensor]) -> None:
-        """Errors: Wrong."""
-        for training in {t.record.training.rank: t.record.training for t in wanted}.values():
-            training.load(t.record.key for t in wanted if t.record.training is training)
-
-
-def _stack(text: str) -> tuple[SourceLine, ...]:
-    lines = [_LINE.match(line.strip()) for line in text.split("\n")]
-    return tuple(SourceLine(m[1], int(m[2]), m[3].strip()) for m in reversed(lines) if m)
-
-
-def _told(value: bytes) -> str:
-    """A ValueProto as text, "" for one that is none."""
-    try:
-        return value_line(value)
-    except Broken:
-        return ""
 
 
 def _edit(edit: Any, shape: tuple[int, ...]) -> dict[str, Any]:
@@ -229,6 +52,7 @@ class OnlineSession(Session):
         self._past: int | None = None  # the step that is looked at, if it is not the latest
         self._unchecked = 0  # the last step that ran before the watchpoints were as they are
         self._rechecked: set[int] = set()  # of these steps those that were checked since then
+        self._starting = threading.Lock()  # of two pages that say "go on" one is heard
         super().__init__(TrainingSource(listener), 0)
         self.changed = listener.changed
         listener.follow(self._look)
@@ -252,7 +76,7 @@ class OnlineSession(Session):
 
     def show(self, step: int) -> None:
         self.step = step
-        if any(not t.is_gone for t in self.listener.trainings.values()):
+        if any(not t.is_gone for t in self.source.trainings.values()):
             self.recheck()
         else:
             self.tell()  # what was found there while the trainings were there
@@ -264,12 +88,11 @@ class OnlineSession(Session):
 
     @is_outdated.setter
     def is_outdated(self, is_outdated: bool) -> None:
+        """Of all steps that have run, or run; `recheck` notes each that was checked."""
         if is_outdated:
-            known = self.listener.trainings.values()
+            known = self.source.trainings.values()
             self._unchecked = max((t.step + (t.state == RUNNING) for t in known), default=0)
             self._rechecked.clear()
-        else:
-            self._rechecked.add(self.step)
 
     @property
     def position(self) -> int:
@@ -287,12 +110,13 @@ class OnlineSession(Session):
 
     def _look(self, training: Training) -> None:
         """A training connected: it gets the watchpoints that there are."""
-        for watch in self.watches.values():
-            training.send(self._command(watch))
+        with self._watching:
+            for watch in self.watches.values():
+                training.send(self._command(watch))
 
     def state(self, rank: int) -> dict[str, Any]:
         found = self.listener.trainings.get(rank)
-        states = [t.state for t in self.listener.trainings.values() if not t.is_gone]
+        states = [t.state for t in self.source.trainings.values() if not t.is_gone]
         refused = "; ".join(told for _, told in sorted(self.listener.mismatched.items()))
         other = {"state": MISMATCH, "reason": refused} if refused and not states else {}
         if found is None:
@@ -320,7 +144,8 @@ class OnlineSession(Session):
             self._forward(-1) if steps is not None else self.recheck()
         elif mode == "continue" and level == "node":
             place = ("", "") if node is None else (graph_name(node.graph), node.name)
-            self._waiting("5054B183", [rank])[0].go(node=place)
+            with self._starting:
+                self._waiting("5054B183", [rank])[0].go(node=place)
         elif mode == "continue":
             count = whole_number(steps if steps is not None else 1, "steps", -1, _MOST_STEPS)
             if not count:
@@ -338,15 +163,17 @@ class OnlineSession(Session):
 
     def _forward(self, steps: int) -> None:
         """Through steps that are kept as far as they go, else the trainings run."""
-        if self._past is not None:
+        past = self._past
+        if past is not None:
             last = self.source.steps()[1]
-            self.show(last if steps < 0 else min(last, self._past + steps))
+            self.show(last if steps < 0 else min(last, past + steps))
             return
-        for training in self._waiting("5054B183"):
-            training.go(steps)
+        with self._starting:
+            for training in self._waiting("5054B183"):
+                training.go(steps)
 
     def _all(self, code: str, ranks: Sequence[int] | None = None) -> list[Training]:
-        found = [t for r, t in sorted(self.listener.trainings.items()) if ranks is None or r in ranks]
+        found = [t for r, t in sorted(self.source.trainings.items()) if ranks is None or r in ranks]
         if not found or all(t.is_gone for t in found):
             raise Wrong(code, "there is no training, or it has ended")
         return [t for t in found if not t.is_gone]
@@ -362,7 +189,7 @@ class OnlineSession(Session):
         self.delete(None)
         self._past = None
         self.listener.mismatched.clear()
-        for training in self.listener.trainings.values():
+        for training in self.source.trainings.values():
             training.go(-1)
 
     # ---- beyond MindSpore's
@@ -397,8 +224,11 @@ class OnlineSession(Session):
         return self.source.answer(rank, "dump", step=0 if is_running else self.step)
 
     def _shape_of(self, node: Node, rank: int) -> tuple[int, ...]:
-        graph = self.listener.trainings[rank].graphs[graph_name(node.graph)]
-        found = next(p for p in graph.parameters if p.name == node.name)
+        graph = self.listener.trainings[rank].graphs.get(graph_name(node.graph))
+        known = () if graph is None else graph.parameters
+        found = next((p for p in known if p.name == node.name), None)
+        if found is None:
+            raise Wrong("5054B081", f"the training tells no more of {node.name}")
         return tuple(d.size for d in found.type.tensor_type.shape.dim)
 
     def script(self, name: str, graph: str, rank: int) -> str:
@@ -409,20 +239,22 @@ class OnlineSession(Session):
     # ---- watchpoints
 
     def recheck(self) -> None:
-        commands = []
+        shown, changes, commands = self.step, self._changes, []
         for training in self._waiting("5054B186"):
-            step = min(self.step, training.step)
+            step = min(shown, training.step)
             run = messages.RunCMD(run_level="recheck", run_steps=step)
             commands.append((training, Command(step, run_cmd=run)))
         for training, command in commands:
             training.ask(command)
-        self.is_outdated = False
+        with self._watching:
+            if changes == self._changes:  # else another page has changed watchpoints since
+                self._rechecked.add(shown)
         self.tell()
 
     @property
     def hits(self) -> dict[int, list[dict[str, Any]]]:
         """By rank, of the step that is shown."""
-        return {rank: self._rows(rank, t) for rank, t in sorted(self.listener.trainings.items())}
+        return {rank: self._rows(rank, t) for rank, t in sorted(self.source.trainings.items())}
 
     @hits.setter
     def hits(self, hits: Any) -> None:
@@ -452,7 +284,7 @@ class OnlineSession(Session):
         return [row for row in rows if row]
 
     def changed_watch(self, watch: Watch, is_deleted: bool = False) -> None:
-        for training in self.listener.trainings.values():
+        for training in self.source.trainings.values():
             training.send(self._command(watch, is_deleted))
 
     def _command(self, watch: Watch, is_deleted: bool = False) -> Command:

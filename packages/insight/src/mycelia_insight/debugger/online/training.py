@@ -225,8 +225,15 @@ class Training:
                     del kept[step]
             if metadata.cur_node or metadata.reason:
                 self.left = 0
-            for key in [k for k, array in self.values.items() if k[0] == self.step and array is None]:
-                del self.values[key]  # the step goes on: it may be there now
+            for key in [k for k, array in self.values.items() if self._is_over(k, array)]:
+                self._forget(key)
+
+    def _is_over(self, key: Key, array: np.ndarray | None) -> bool:
+        """Whether a value is of a step that is kept no more, or lacks while its step goes on, where it may be
+        made yet.
+        """
+        step = key[0]
+        return step < self.first_step or (step == self.step and array is None)
 
     def _next(self) -> Any:
         if self.commands:
@@ -291,14 +298,16 @@ class Training:
             raise Wrong("5054B081", command.error)
         return command.found
 
-    def load(self, wanted: Iterable[Key]) -> None:
-        """Have these values here, in one question; of a training that is gone there are those that are here.
-
-        Errors: Wrong.
+    def load(self, wanted: Iterable[Key]) -> dict[Key, np.ndarray | None]:
+        """These values, which are kept here, too, by one question for those that are not; of a training that
+        is gone there are those that are here.  Errors: Wrong.
         """
-        missing = [key for key in dict.fromkeys(wanted) if key not in self.values]
+        keys = list(dict.fromkeys(wanted))
+        with self.changed:
+            known = {key: self.values[key] for key in keys if key in self.values}
+        missing = [key for key in keys if key not in known]
         if self.is_gone or not missing:
-            return
+            return known
         tensors = [
             messages.TensorProto(node_name=name, slot=slot, iter=str(step), graph_name=graph)
             for step, graph, name, slot in missing
@@ -306,8 +315,16 @@ class Training:
         found = self.ask(Command(view_cmd=messages.ViewCMD(tensors=tensors))) or []
         with self.changed:
             for key, (_, array) in zip(missing, found):
-                self.values[key] = array
-                self.cached_bytes += 0 if array is None else array.nbytes
+                self._forget(key)  # another page may have asked meanwhile
+                self.values[key] = known[key] = array
+                self.cached_bytes += _size(array)
             while self.cached_bytes > _CACHED and len(self.values) > len(missing):
-                _, array = self.values.popitem(last=False)
-                self.cached_bytes -= 0 if array is None else array.nbytes
+                self._forget(next(iter(self.values)))
+        return known
+
+    def _forget(self, key: Key) -> None:
+        self.cached_bytes -= _size(self.values.pop(key, None))
+
+
+def _size(array: np.ndarray | None) -> int:
+    return 0 if array is None else array.nbytes

@@ -7,6 +7,7 @@ import numpy as np
 from mycelia.ir import Node
 from mycelia_lite.converter.integer_ops import HOW
 from mycelia_lite.converter.rules.table import rule
+from mycelia_lite.converter.tree_ops import HOWS
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
@@ -54,6 +55,13 @@ def _nan_to_num(w: Writer, node: Node) -> None:
 @rule("det", "cumprod", "tril", "triu", "sort")
 def _with_numbers(w: Writer, node: Node) -> None:
     w.emit_all(node.outputs, custom(node.op.name, **node.attrs), [w.first(v) for v in node.inputs])
+
+
+@rule("trees")
+def _trees(w: Writer, node: Node) -> None:
+    w.emit(
+        node.outputs[0], custom("trees", how=HOWS.index(node.attrs["how"])), [w.first(v) for v in node.inputs]
+    )
 
 
 @rule("lookup")

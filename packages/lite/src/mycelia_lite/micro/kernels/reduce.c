@@ -18,7 +18,7 @@ void micro_reduce_sum_SUFFIX(const micro_reduction *p, const TYPE *x, TYPE *y)
         }
 }
 
-/* For u8, i32, i64: The sum in 64 bits. */
+/* For u8, i8, i32, i64: The sum in 64 bits. */
 void micro_reduce_sum_SUFFIX(const micro_reduction *p, const TYPE *x, int64_t *y)
 {
     int32_t o, i, a, b;

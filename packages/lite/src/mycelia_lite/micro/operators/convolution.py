@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mycelia_lite.micro.integers import DEPTHWISE
 from mycelia_lite.micro.lower import Builder, lowers
 from mycelia_lite.micro.operators.product import NUMBERS, limits
 from mycelia_lite.micro.program import Step
-
-DEPTHWISE = 3
 
 
 def window_distance(

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from mycelia_lite.micro.integers import DEPTHWISE
 from mycelia_lite.micro.lower import Builder, lowers
-from mycelia_lite.micro.operators.convolution import DEPTHWISE, image_of, window_fields
+from mycelia_lite.micro.operators.convolution import image_of, window_distance, window_fields
 from mycelia_lite.micro.program import Step
 
 
 def _scaling(b: Builder, step: Step, columns: int) -> dict[str, Any]:
     """The fields of `micro_scaling`."""
     (y,) = step.outputs
-    fields = {"columns": columns, "zero": 0, "low": 0, "high": 0, "even": b.value(y).size}
+    fields = {"columns": columns, "zero": 0, "low": 0, "high": 0, "even": b.value(y).size, "way": 0}
     return fields | {name: step.attributes[name] for name in fields if name in step.attributes}
 
 
@@ -63,3 +64,33 @@ def rescale_columns(b: Builder, step: Step) -> None:
     fields = {"count": size} | _scaling(b, step, b.shape(factors)[1])
     fields["even"] = size // together * together if together else size
     b.call(step, f"micro_rescale_columns_{suffix}", "micro_columns", fields, distances={x: 0})
+
+
+@lowers("integer_pool")
+def pool(b: Builder, step: Step) -> None:
+    """The largest elements or the means of windows."""
+    (x,) = step.inputs
+    a, image, result = step.attributes, b.shape(x), b.shape(step.outputs[0])
+    dtype = b.value(x).dtype
+    b.require(dtype == b.value(step.outputs[0]).dtype, f"{dtype.name} with a result of another type")
+    fields = a | {
+        "batch": image[0], "in_height": image[1], "in_width": image[2], "channels": image[3],
+        "out_height": result[1], "out_width": result[2],
+    }  # fmt: skip
+    distance = window_distance(image, result, a["stride_height"], a["pad_top"], 1, 1)
+    suffix = "u8" if dtype == np.uint8 else "i8"
+    b.call(step, f"micro_pool_{suffix}", "micro_pool_integers", fields, distances={x: distance})
+
+
+@lowers("dynamic_quantize")
+def quantize_rows(b: Builder, step: Step) -> None:
+    """Rows as integers by the largest number of each, or of all."""
+    (x,) = step.inputs
+    b.floats(step)
+    depth = b.shape(x)[-1]
+    fields = {
+        "rows": b.value(x).size // max(1, depth),
+        "depth": depth,
+        "together": step.attributes["together"],
+    }
+    b.call(step, "micro_quantize_rows", "micro_ranges", fields)

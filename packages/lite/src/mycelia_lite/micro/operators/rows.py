@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from mycelia_lite.micro.lower import Builder, lowers
+from mycelia_lite.micro.operators.product import NUMBERS
 from mycelia_lite.micro.program import Step
 
 
@@ -45,10 +46,10 @@ _REDUCTIONS = {
     "l2_norm": "norm",
 }  # fmt: skip
 _TYPES = {
-    "sum": ("f32", "f64", "u8", "i32", "i64"), "max": ("f32", "f64", "i32", "i64"),
+    "sum": ("f32", "f64", "u8", "i8", "i32", "i64"), "max": ("f32", "f64", "i32", "i64"),
     "min": ("f32", "f64", "i32", "i64", "u8"), "prod": ("f32",), "norm": ("f32",),
 }  # fmt: skip
-_SUFFIXES = {"bool": "u8", "float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
+_SUFFIXES = {"bool": "u8", "uint8": "u8", "int8": "i8"} | NUMBERS
 
 
 @lowers(*_REDUCTIONS)
@@ -64,7 +65,7 @@ def reduction(b: Builder, step: Step) -> None:
     dtype, result = b.value(x).dtype, b.value(y).dtype
     kind, suffix = _REDUCTIONS[step.op], _SUFFIXES.get(dtype.name, "")
     b.require(suffix in _TYPES[kind] and (dtype.kind != "b" or step.op in ("all", "sum")), dtype.name)
-    wide = kind == "sum" and dtype.kind in "ib"
+    wide = kind == "sum" and dtype.kind in "iub"
     b.require(result == (np.int64 if wide else dtype), f"{dtype.name} with a result of {result.name}")
     # Axes that stay and that go, as runs.
     runs: list[tuple[bool, int]] = []

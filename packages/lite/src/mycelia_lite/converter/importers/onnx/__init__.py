@@ -28,6 +28,7 @@ from mycelia_lite.converter.importers.onnx import (
     control,
     elementwise,
     indices,
+    learned,
     losses,
     microsoft,
     norms,
@@ -50,8 +51,8 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    activations, arrays, attention, bits, chance, elementwise, indices, losses, microsoft, norms, products,
-    quantized, recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
+    activations, arrays, attention, bits, chance, elementwise, indices, learned, losses, microsoft, norms,
+    products, quantized, recurrent, reductions, resize, sampling, selection, sequences, signal, windows,
 )  # fmt: skip
 
 #: Versions from which operators are imported that were others before.
