@@ -39,11 +39,12 @@ def _build(isa: str) -> Path:
         "configuring the sanitized runtime",
     )  # fmt: skip
     jobs = os.environ.get("MYCELIA_JOBS", "2")
-    run([cmake, "--build", str(tree), "-j", jobs, "--target", "mycelia_lite"], "compiling it")
+    run([cmake, "--build", str(tree), "-j", jobs, "--target", "mycelia_lite_train"], "compiling it")
     home = tree / "home" / "mycelia_lite" / "_runtime"
     home.mkdir(parents=True, exist_ok=True)
-    (home / "libmycelia_lite.so").unlink(missing_ok=True)
-    (home / "libmycelia_lite.so").symlink_to(tree / "libmycelia_lite.so")
+    library = home / "libmycelia_lite_train.so"  # what Python loads
+    library.unlink(missing_ok=True)
+    library.symlink_to(tree / library.name)
     counter = tree / "home" / "allocations.so"
     run(
         ["gcc", "-shared", "-fPIC", "-O1", "-Wall", str(FUZZ / "allocations.c"), "-o", str(counter)],

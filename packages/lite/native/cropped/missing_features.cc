@@ -1,10 +1,14 @@
 // What a cropped library has in place of the features that its models do without (features.def): what speeds up does nothing,
 // what a model could need tells that it is not there. `mycelia-lite crop` compiles it with LITE_WITHOUT_...
+#include <cmath>
+
 #include "execution.h"
 #include "kernels.h"
 #include "model_file.h"
+#include "mycelia/lite/c_api.h"
 #include "plan.h"
 #include "schema.h"
+#include "training.h"
 
 namespace mycelia::lite {
 
@@ -16,12 +20,14 @@ namespace {
 
 }  // namespace
 
+#ifndef LITE_WHOLE  // a library for inference alone is the whole one but for training
 // Nobody crops a cropped library by running models on it.
 void ask_for_kernel(const std::string&, const char*) {}
 void ask_for_copies(const char*, const std::vector<uint8_t>&, int32_t, const std::vector<int64_t>&) {}
 void ask_for_part(const char*) {}
 std::string asked_kernels() { return ""; }
 const char* not_here() { return " (this library was cropped for other models: crop it for this one, too)"; }
+#endif
 
 #ifdef LITE_WITHOUT_CHAINS
 void Planner::join_chains() {}
@@ -77,7 +83,18 @@ int Planner::scaled(int, const Scales&, const Type&) { return fail(kNotSupported
 #endif
 
 #ifdef LITE_WITHOUT_STATES
-Status read_state(const FileNode&, bool, ModelFile*, bool* found) { return *found = false, Status(); }
+Status read_state(const FileNode&, size_t, ModelFile*, bool* found) { return *found = false, Status(); }
+Status bind_states(ModelFile*) { return {}; }
+#endif
+
+#ifdef LITE_WITHOUT_TRAINING
+Status read_training(const FileNode&, ModelFile*) {
+  return {kNotSupported, "the model learns on the device, which this library cannot: link libmycelia_lite_train, or export the model for inference"};
+}
+Status check_training(const ModelFile&) { return {}; }
+bool lower_training(Planner&, const std::string&) { return false; }
+std::unique_ptr<Training> Training::of(Session&, const Options&) { return nullptr; }
+MSStatus told(const Status& status);  // c_api/border.h
 #endif
 
 #ifdef LITE_WITHOUT_WIDE
@@ -88,3 +105,27 @@ std::vector<int> Planner::emit_wide(const char*, const std::vector<int>&, const 
 #endif
 
 }  // namespace mycelia::lite
+
+#ifdef LITE_WITHOUT_TRAINING
+namespace {
+MSStatus cannot_train() { return mycelia::lite::told({mycelia::lite::kNotSupported, "this library is for inference alone: link libmycelia_lite_train"}); }
+template <class Made>
+Made no(Made made) {
+  cannot_train();
+  return made;
+}
+}  // namespace
+MSStatus MSModelSetTrainMode(MSModelHandle, bool) { return cannot_train(); }
+bool MSModelGetTrainMode(MSModelHandle) { return no(false); }
+MSStatus MSModelSetLearningRate(MSModelHandle, float) { return cannot_train(); }
+float MSModelGetLearningRate(MSModelHandle) { return no(NAN); }
+MSStatus MSModelSetupVirtualBatch(MSModelHandle, int32_t, float, float) { return cannot_train(); }
+MSTensorHandleArray MSModelGetWeights(MSModelHandle) { return no(MSTensorHandleArray{0, nullptr}); }
+MSTensorHandleArray MSModelGetTrainableParams(MSModelHandle) { return no(MSTensorHandleArray{0, nullptr}); }
+MSTensorHandleArray MSModelGetOptimizerParams(MSModelHandle) { return no(MSTensorHandleArray{0, nullptr}); }
+MSTensorHandleArray MSModelGetGradients(MSModelHandle) { return no(MSTensorHandleArray{0, nullptr}); }
+MSStatus MSModelApplyGradients(MSModelHandle, MSTensorHandleArray) { return cannot_train(); }
+MSStatus MSExportModel(MSModelHandle, MSModelType, const char*, MSQuantizationType, bool, const char* const*, size_t) { return cannot_train(); }
+MSStatus MSExportModelBuffer(MSModelHandle, MSModelType, char**, size_t*, MSQuantizationType, bool, const char* const*, size_t) { return cannot_train(); }
+void MSFreeBuffer(char*) {}
+#endif

@@ -33,6 +33,7 @@ Status Execution::find(const std::string& key, const std::function<Status(Stage*
   made->number = ++made_;
   made->plan.fast = fast_;
   made->plan.watched = watched_;
+  made->plan.learns = file_.training.there;
   made->plan.delegates = delegates_.empty() ? nullptr : &delegates_;
   made->plan.parallel = watched_ ? nullptr : lanes_.get();
   {
@@ -54,7 +55,7 @@ Status Execution::first_stage(int graph, const std::vector<Type>& types, std::sh
   return find(key, [&](Stage* made) { return Planner(file_, &source_.packs, &source_.pool, &made->plan).run(graph, types); }, stage);
 }
 
-Status Execution::prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage) { return first_stage(0, types, stage); }
+Status Execution::prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage) { return first_stage(graph_, types, stage); }
 
 // ---- addresses -----------------------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ Status Execution::run_step(const Stage& stage, int s, myc_context* context) {
   const myc_tensor* const* in = stage.step_inputs.data() + stage.step_places[s].first;
   myc_tensor* const* out = stage.step_outputs.data() + stage.step_places[s].second;
   if (!step.kernel) {
-    std::memcpy(out[0]->data, in[0]->data, static_cast<size_t>(in[0]->size * item_bytes(in[0]->dtype)));
+    if (out[0]->data != in[0]->data) std::memcpy(out[0]->data, in[0]->data, static_cast<size_t>(in[0]->size * item_bytes(in[0]->dtype)));
     return {};
   }
   const myc_call call{in, out, step.attributes.data(), context, static_cast<int32_t>(step.inputs.size()),

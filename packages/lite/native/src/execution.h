@@ -53,6 +53,7 @@ struct Source {
   ModelFile file;
   Packs packs;
   Pool pool;  // of packed weights
+  bool sealed = false;  // the bytes were encrypted: they are not written anywhere as they are
   std::map<size_t, Memory> updated;  // constants of the file that were replaced
   std::mutex planning;  // held by who reads attributes or changes packs, through `Planning`
   std::atomic<std::thread::id> planner{};  // who holds it
@@ -103,7 +104,8 @@ class Execution {
     const uint8_t* data;
   };
 
-  Execution(Source& source, Workspace& workspace) : file_(source.file), source_(source), workspace_(workspace) {}
+  // Runs the first subgraph, or another one that is a whole of its own (FileTraining).
+  Execution(Source& source, Workspace& workspace, int graph = 0) : file_(source.file), source_(source), workspace_(workspace), graph_(graph) {}
 
   // The first stage of the model for inputs of these types; kept for a while.
   Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
@@ -143,6 +145,7 @@ class Execution {
   const ModelFile& file_;
   Source& source_;
   Workspace& workspace_;  // has the arenas of the stages under way
+  const int graph_;
   std::unique_ptr<Parallel> lanes_;  // null: one step after the other
   std::vector<std::shared_ptr<Delegate>> delegates_;
   bool fast_ = false, watched_ = false;

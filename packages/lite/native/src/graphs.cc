@@ -102,7 +102,7 @@ Status read_graphs(const Table& root, ModelFile* file) {
       if (!node.attributes) return broken("a node without an operator");
       calls_here = calls_here || is_call(node);
       bool is_state = false;
-      if (Status found = read_state(node, g == 0, file, &is_state); !found) return found;
+      if (Status found = read_state(node, g, file, &is_state); !found) return found;
       bool is_panels = false;
       if (Status found = read_panels(node, file, &is_panels); !found) return found;
       bool is_low_bit = false;
@@ -116,11 +116,9 @@ Status read_graphs(const Table& root, ModelFile* file) {
     }
     graph.last = static_cast<int>(file->nodes.size());
   }
-  for (const FileState& state : file->states) {
-    if (!state.set) return broken("a variable is never set");
-    file->graphs[0].inputs.push_back(state.tensor);
-    file->graphs[0].outputs.push_back(state.next);
-  }
+  for (FileGraph& graph : file->graphs) graph.own_inputs = graph.inputs.size(), graph.own_outputs = graph.outputs.size();
+  if (!file->states.empty())
+    if (Status status = bind_states(file); !status) return status;
   if (!reader.ok()) return broken(reader.fault());
 
   const auto within = [&](const std::vector<uint32_t>& all) {

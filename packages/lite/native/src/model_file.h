@@ -60,19 +60,43 @@ struct FileNode {
   int carried = 0;
 };
 
+// A variable where a graph reads it, by a Custom node State, and what a run of the graph leaves in it, by a Custom node SetState.
+struct GraphState {
+  size_t variable = 0;
+  uint32_t tensor = 0, next = 0;
+  bool set = false;
+};
+
 struct FileGraph {
   std::string_view name;
-  std::vector<uint32_t> inputs, outputs;
+  std::vector<uint32_t> inputs, outputs;  // behind its own those of variables, in the order of `states`
+  size_t own_inputs = 0, own_outputs = 0;
+  std::vector<GraphState> states;
   int first = 0, last = 0;  // its nodes, in order of execution: first, ..., last - 1
   int cycle = -1;  // those that call one another in a circle have the same number from 0 on
 };
 
-// A variable that a model keeps from run to run: Custom nodes State and SetState of the first subgraph. Behind the outputs and
-// inputs of the model, those of that subgraph are what a run begins and ends with.
+// A variable that a model keeps from run to run: a Custom node State of the first subgraph with the elements for the first run. What a
+// model learns is variables: `role` says which.
 struct FileState {
-  uint32_t tensor = 0, next = 0;
-  std::string_view first;  // the elements for the first run
-  bool set = false;
+  enum Role : uint8_t { kPlain, kTrained, kStatistic, kOptimizer, kRate, kMomentum };
+  uint32_t tensor = 0;  // of the first subgraph: its name is the variable's
+  std::string_view first;
+  Role role = kPlain;
+};
+
+// What a model that learns has beside the first subgraph, a step of its training: a Custom node Training (states.cc).
+struct FileTraining {
+  bool there = false;
+  int forward = -1;  // subgraph from the inputs, without labels, to what the model answers; -1: none
+  int gradients = -1, update = -1;  // the two halves of a step, between which gradients are inputs of the second
+  // A model for inference: the bytes of its file without those of variables. Each hole is where one of them belongs.
+  struct Hole {
+    size_t at = 0, variable = 0;
+    bool last = false;  // [O, I, h, w] goes there as [O, h, w, I]
+  };
+  std::string_view answers;
+  std::vector<Hole> holes;
 };
 
 struct ModelFile {
@@ -84,6 +108,7 @@ struct ModelFile {
   std::string_view fixed_by;  // the node that holds for the sizes in the file alone; empty: none
   Revealed revealed;  // of an obfuscated model
   std::vector<FileState> states;
+  FileTraining training;
   OutsideFiles outside;  // weights that are not in the file itself
   std::vector<Memory> decoded;  // weights that the file has in an entropy code
   const ModelBytes* bytes = nullptr;  // of the file, if they stay
@@ -112,8 +137,17 @@ Status read_graphs(const Table& root, ModelFile* file);
 Status resolve_calls(int first, ModelFile* file);
 // Whether calls fit what they call; finds subgraphs that call one another in circles.
 Status check_calls(ModelFile* file);
-// A Custom node of type State or SetState becomes a variable of the model, `found` (states.cc).
-Status read_state(const FileNode& node, bool of_model, ModelFile* file, bool* found);
+// A Custom node of type State, SetState or Training tells of the variables of the model, `found` (states.cc).
+Status read_state(const FileNode& node, size_t graph, ModelFile* file, bool* found);
+// The bytes of an attribute of a Custom node, null if there is none; the number in one, -1 if there is none or it is not from 0 to
+// `most` (states.cc).
+Span<uint8_t> attribute_of(const FileNode& node, std::string_view name);
+int64_t attribute_number(const FileNode& node, std::string_view name, int64_t most);
+// A Custom node Training; whether its parts fit (training_file.cc).
+Status read_training(const FileNode& node, ModelFile* file);
+Status check_training(const ModelFile& file);
+// When all graphs are read: variables become inputs and outputs of them.
+Status bind_states(ModelFile* file);
 // A Custom node of type panels says how its input, a constant, holds the weights that are its output (panels.cc).
 Status read_panels(const FileNode& node, ModelFile* file, bool* found);
 // A Custom node of type low_bit has fields and scales, in constants, of the weights that are its output (low_bit.cc).

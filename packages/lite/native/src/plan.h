@@ -109,9 +109,11 @@ struct Plan {
   bool resized = false;  // an input of the model has another size than the file says
   bool fast = false;  // large products may round worse; set before planning
   bool watched = false;  // each node has steps of its own; set before planning
+  bool learns = false;  // variables may be written over while a run goes on; set before planning
   bool portable = false;  // it is for other processors and not run: weights keep their own order, steps are not joined; set before planning
   std::vector<NodeRun> nodes;  // if watched or with delegates: in the order of their steps, without those that only call a subgraph
   std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
+  std::vector<bool> overwrites;  // by output of the graph: it may lie in the memory of the variable whose next value it is
   int64_t arena_bytes = 0;
   // Memory from outside.
   std::vector<int> inputs;  // the values of the graph's inputs, in the first stage
@@ -285,6 +287,7 @@ class Planner {
   void join_chains();  // chain.cc
   void write_parts_in_place();  // parts.cc
   void compute_in_place();  // in_place.cc
+  void update_in_place();
   void place();
 
   const ModelFile& file_;

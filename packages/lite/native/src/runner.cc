@@ -22,6 +22,7 @@ std::shared_ptr<Border> description(const Border& border) {
 
 Status Runner::init(std::shared_ptr<Source> source, const Options& options, size_t workers) {
   if (!workers_.empty()) return {kParameterInvalid, "the runner is initialized already"};
+  if (source->file.training.there) return {kNotSupported, "a model that learns has one user: export it for inference"};
   std::vector<std::unique_ptr<Session>> made;
   for (size_t i = 0; i < workers; ++i) {
     if (Status status = made.emplace_back(std::make_unique<Session>())->open(source, options); !status) return status;

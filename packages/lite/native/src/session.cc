@@ -65,14 +65,17 @@ class Session::Recorder : public Observer {
 
 Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   if (!kernels().isa()) return {kNotSupported, "this processor runs none of the library's kernels, or not those that MYCELIA_ISA names"};
-  if (Status status = threads_.prepare(options); !status) return status;
+  if (!threads_) {
+    threads_ = std::make_shared<Threads>();
+    if (Status status = threads_->prepare(options); !status) return status;
+  }
   {
     const std::lock_guard<std::mutex> lock(source->sharing);
     if (source->updating) return {kReentered, "the weights of the model are just being replaced"};
     ++source->sessions;
     source_ = std::move(source);
   }
-  execution_ = std::make_unique<Execution>(*source_, *workspace_);
+  execution_ = std::make_unique<Execution>(*source_, *workspace_, graph_);
   lanes_ = options.lanes();
   lanes_for_ = options.lanes_for;
   set_lanes();
@@ -87,23 +90,63 @@ Status Session::open(std::shared_ptr<Source> source, const Options& options) {
   if (!unknown.empty()) return {kOperatorNotFound, message({"operators without a kernel: ", unknown, not_here()})};
   std::vector<std::vector<int64_t>> shapes;
   bool open = false;
-  for (const uint32_t i : file.inputs) {
-    const FileTensor& tensor = file.tensors[i];
+  const FileGraph& graph = file.graphs[graph_];
+  for (size_t n = 0; n < graph.own_inputs; ++n) {
+    const FileTensor& tensor = file.tensors[graph.inputs[n]];
     Border border = described(tensor, this);
     if (abi_dtype(tensor.dtype) < 0) return {kNotSupported, message({"input '", border.name, "' has dtype number ", tensor.dtype})};
-    for (const int64_t n : tensor.shape) open = open || n < 0;
+    for (const int64_t size : tensor.shape) open = open || size < 0;
     shapes.push_back(tensor.shape);
     inputs_.push_back(std::move(border));
   }
-  for (const uint32_t i : file.outputs) outputs_.push_back(described(file.tensors[i], this));
-  for (const FileState& variable : file.states) {
-    const FileTensor& tensor = file.tensors[variable.tensor];
-    State state{{abi_dtype(tensor.dtype), tensor.shape}, Memory(variable.first.size()), Memory(variable.first.size())};
-    if (!state.now.data() || !state.next.data()) return {kMemory, "no memory for the variables"};
-    std::memcpy(state.now.data(), variable.first.data(), variable.first.size());
-    states_.push_back(std::move(state));
-  }
+  for (size_t n = 0; n < graph.own_outputs; ++n) outputs_.push_back(described(file.tensors[graph.outputs[n]], this));
+  if (Status status = open_variables(); !status) return status;
   return open ? Status() : resize(shapes);  // with open sizes the plan waits for resize
+}
+
+Status Session::open_variables() {
+  const ModelFile& file = source_->file;
+  for (const GraphState& state : file.graphs[graph_].states) {
+    reads_.push_back(state.variable);
+    if (state.set) sets_.push_back(state.variable);
+  }
+  if (variables_) return {};
+  variables_ = std::make_shared<Variables>();
+  for (const FileState& state : file.states) {
+    const FileTensor& tensor = file.tensors[state.tensor];
+    Variable variable{{abi_dtype(tensor.dtype), tensor.shape}, Memory(state.first.size()), Memory()};
+    if (!variable.now.data()) return {kMemory, "no memory for the variables"};
+    const uint8_t* const first = reinterpret_cast<const uint8_t*>(state.first.data());
+    std::memcpy(variable.now.data(), first, state.first.size());
+    file.release(first, state.first.size());  // it is read again when the model is written
+    variables_->push_back(std::move(variable));
+  }
+  return {};
+}
+
+void Session::add_variables(std::vector<Type>* types) const {
+  for (const size_t i : reads_) types->push_back((*variables_)[i].type);
+}
+
+void Session::add_variables(std::vector<Execution::Argument>* arguments) const {
+  for (const size_t i : reads_) arguments->push_back({(*variables_)[i].type, (*variables_)[i].now.data()});
+}
+
+uint8_t* Session::place_of(const Plan& plan, size_t output) {
+  if (output < outputs_.size()) return outputs_[output].data;
+  Variable& variable = (*variables_)[sets_[output - outputs_.size()]];
+  if (output < plan.overwrites.size() && plan.overwrites[output]) return variable.now.data();
+  if (!variable.next.data()) variable.next = Memory(variable.now.size());
+  return variable.next.data();
+}
+
+void Session::keep_variables(const Plan& plan) {
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    const size_t output = outputs_.size() + i;
+    Variable& variable = (*variables_)[sets_[i]];
+    if (output < plan.overwrites.size() && plan.overwrites[output]) continue;
+    if (variable.now.size()) std::memcpy(variable.now.data(), variable.next.data(), variable.now.size());
+  }
 }
 
 Session::~Session() {
@@ -128,7 +171,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   if (shapes.size() != inputs_.size())
     return {kParameterInvalid, message({shapes.size(), " shapes were given for ", inputs_.size(), " inputs"})};
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const std::vector<int64_t>& declared = source_->file.tensors[source_->file.inputs[i]].shape;
+    const std::vector<int64_t>& declared = source_->file.tensors[source_->file.graphs[graph_].inputs[i]].shape;
     if (declared.empty() && shapes[i] == std::vector<int64_t>{1}) shapes[i].clear();  // one number, as some callers have no other
     if (shapes[i].size() != declared.size())
       return {kParameterInvalid, message({"input '", inputs_[i].name, "' has ", declared.size(), " dimensions, but ", shapes[i].size(), " sizes were given"})};
@@ -136,7 +179,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
       if (declared[axis] >= 0 && declared[axis] != shapes[i][axis])
         return {kParameterInvalid, message({"input '", inputs_[i].name, "' was converted with size ", declared[axis], " of axis ", axis, ", of which ", source_->file.fixed_by, " made constants: convert the model with this size open"})};
   }
-  const Threads::Use use(threads_);
+  const Threads::Use use(*threads_);
   const ModelFile& file = source_->file;
   std::vector<Type> types;
   std::vector<Memory> memories;
@@ -148,7 +191,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     types.push_back({inputs_[i].type.dtype, shapes[i]});
   }
   const size_t model_inputs = types.size();
-  for (const State& state : states_) types.push_back(state.type);
+  add_variables(&types);
   std::shared_ptr<Stage> stage;
   if (Status status = execution_->prepare(types, &stage); !status) return status;
   if (Status status = check_states(stage->plan); !status) return status;
@@ -161,8 +204,8 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
     fine = memories.emplace_back(Memory::zeros(bytes_of(type))).data() && fine;
     arguments.push_back({type, memories.back().data()});
   }
-  for (const State& state : states_) arguments.push_back({state.type, state.now.data()});
-  for (const uint32_t i : file.outputs) outputs.push_back(described(file.tensors[i], this));
+  add_variables(&arguments);
+  for (size_t i = 0; i < file.graphs[graph_].own_outputs; ++i) outputs.push_back(described(file.tensors[file.graphs[graph_].outputs[i]], this));
   for (const auto& [output, value] : stage->plan.outputs) {
     if (static_cast<size_t>(output) >= outputs.size()) continue;
     outputs[output].type = stage->plan.values[value].type;
@@ -174,7 +217,7 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& given) {
   if (!alone) return shared_workspace_runs();
   if (Status status = execution_->bind(stage, arguments, [&](int output, const Type&) {
         const size_t i = output;
-        return i < outputs.size() ? outputs[i].memory.data() : states_[i - outputs.size()].next.data();
+        return i < outputs.size() ? outputs[i].memory.data() : place_of(stage->plan, i);
       });
       !status)
     return status;
@@ -201,12 +244,9 @@ Status Session::bind(const std::shared_ptr<Stage>& stage) {
   if (!rebound_ && execution_->is_bound(*stage)) return {};
   std::vector<Execution::Argument> arguments;
   for (const Border& input : inputs_) arguments.push_back({input.type, input.data});
-  for (const State& state : states_) arguments.push_back({state.type, state.now.data()});
+  add_variables(&arguments);
   rebound_ = false;
-  return execution_->bind(stage, arguments, [&](int output, const Type&) {
-    const size_t i = output;
-    return i < outputs_.size() ? outputs_[i].data : states_[i - outputs_.size()].next.data();
-  });
+  return execution_->bind(stage, arguments, [&](int output, const Type&) { return place_of(stage->plan, static_cast<size_t>(output)); });
 }
 
 Status Session::check_room(const std::vector<Type>& inputs, const Plan& plan) const {
@@ -227,7 +267,7 @@ Status Session::check_room(const std::vector<Type>& inputs, const Plan& plan) co
 Status Session::check_states(const Plan& plan) const {
   for (const auto& [output, value] : plan.outputs) {
     if (static_cast<size_t>(output) < outputs_.size()) continue;
-    const Type& type = states_[output - outputs_.size()].type;
+    const Type& type = (*variables_)[sets_[output - outputs_.size()]].type;
     const Type& next = plan.values[value].type;
     if (next.dtype != type.dtype || next.shape != type.shape)
       return {kInferFailed, message({"a run leaves ", text_of(next), " in a variable of ", text_of(type)})};
@@ -237,14 +277,14 @@ Status Session::check_states(const Plan& plan) const {
 
 Status Session::predict(Observer* observer, NodeTimes* times) {
   if (!stage_) return {kInferLater, "the model has open sizes: resize it before it is run (negative dimension)"};
-  const Threads::Use use(threads_);
+  const Threads::Use use(*threads_);
   const bool watched = observer || !kept_.empty();
   std::shared_ptr<Stage> stage = stage_;
   execution_->watch(watched);
   if (watched) {
     std::vector<Type> types;
     for (const Border& input : inputs_) types.push_back(input.type);
-    for (const State& state : states_) types.push_back(state.type);
+    add_variables(&types);
     if (Status status = execution_->prepare(types, &stage); !status) return status;
   }
   const Workspace::Use alone(*workspace_);
@@ -255,8 +295,8 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
     for (auto& tensor : tensors) set_made(tensor.get(), false);
   const auto sink = [&](int output, const Type& type) -> uint8_t* {  // of an output that a later stage makes
     if (static_cast<size_t>(output) >= outputs_.size()) {
-      State& state = states_[output - outputs_.size()];
-      return type.dtype == state.type.dtype && type.shape == state.type.shape ? state.next.data() : nullptr;
+      const Type& own = (*variables_)[sets_[output - outputs_.size()]].type;
+      return type.dtype == own.dtype && type.shape == own.shape ? place_of(Plan(), static_cast<size_t>(output)) : nullptr;
     }
     Border& border = outputs_[output];
     const std::lock_guard<std::mutex> lock(border.guard);
@@ -271,8 +311,7 @@ Status Session::predict(Observer* observer, NodeTimes* times) {
   const Status status = execution_->run(stage, sink, kept_.empty() ? observer : &recorder, times);
   execution_->watch(false);
   for (Border& output : outputs_) set_made(&output, bool(status));
-  for (State& state : states_)
-    if (status && state.now.size()) std::memcpy(state.now.data(), state.next.data(), state.now.size());
+  if (status) keep_variables(stage->plan);
   return status;
 }
 
@@ -346,18 +385,18 @@ Status Session::plan_portably(Packs* packs, Pool* pool, Plan* made) {
   if (!planning) return planned_already();
   std::vector<Type> types;
   for (const Border& input : inputs_) types.push_back(input.type);
-  for (const State& state : states_) types.push_back(state.type);
+  add_variables(&types);
   made->portable = true;
   return Planner(source_->file, packs, pool, made).run(0, types);
 }
 
 void Session::set_lanes() {
-  if (lanes_ > 1) execution_->set_lanes(lanes_for_(lanes_, threads_));
+  if (lanes_ > 1) execution_->set_lanes(lanes_for_(lanes_, *threads_));
 }
 
 Status Session::replan() {
   stage_.reset();
-  execution_ = std::make_unique<Execution>(*source_, *workspace_);  // the old one's plans have constants that were computed of the old weights
+  execution_ = std::make_unique<Execution>(*source_, *workspace_, graph_);  // the old one's plans have constants that were computed of the old weights
   set_lanes();
   execution_->set_delegates(delegates_);
   execution_->set_fast(fast_);

@@ -42,9 +42,21 @@ struct Border {
   mutable Guard guard;
 };
 
+// What a model keeps from run to run; `next` has memory if a run needs it.
+struct Variable {
+  Type type;
+  Memory now, next;
+};
+using Variables = std::vector<Variable>;
+
 class Session {
  public:
   explicit Session(std::shared_ptr<Workspace> workspace = std::make_shared<Workspace>()) : workspace_(std::move(workspace)) {}
+  // Of another subgraph of the file that `other` has opened, one that is a whole of its own, on the same variables; both run one at a time.
+  Session(const Session& other, int graph)
+      : threads_(other.threads_), workspace_(other.workspace_), graph_(graph), variables_(other.variables_) {
+    workspace_->share();
+  }
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -52,6 +64,7 @@ class Session {
   Status open(std::shared_ptr<Source> source, const Options& options);
   const std::shared_ptr<Source>& source() const { return source_; }
   const std::shared_ptr<Workspace>& workspace() const { return workspace_; }
+  Variables& variables() { return *variables_; }
 
   std::vector<Border>& inputs() { return inputs_; }
   std::vector<Border>& outputs() { return outputs_; }
@@ -89,10 +102,16 @@ class Session {
   Status check_room(const std::vector<Type>& inputs, const Plan& plan) const;
   // Fails unless what a run leaves in variables has their types.
   Status check_states(const Plan& plan) const;
+  Status open_variables();
+  void add_variables(std::vector<Type>* types) const;
+  void add_variables(std::vector<Execution::Argument>* arguments) const;
+  // Where a run puts an output: memory of the model's output, or of a variable; null if there is none.
+  uint8_t* place_of(const Plan& plan, size_t output);
+  void keep_variables(const Plan& plan);
 
   std::atomic<bool> running_{false};
   std::shared_ptr<Source> source_;
-  Threads threads_;
+  std::shared_ptr<Threads> threads_;  // null before it is opened
   int lanes_ = 1;
   decltype(Options::lanes_for) lanes_for_ = nullptr;
   std::vector<std::shared_ptr<Delegate>> delegates_;
@@ -102,11 +121,9 @@ class Session {
   std::shared_ptr<Stage> stage_;  // the first one for the present shapes
   bool rebound_ = false;  // an input or output has other memory than its stage was bound to
   std::vector<Border> inputs_, outputs_;
-  struct State {
-    Type type;
-    Memory now, next;
-  };
-  std::vector<State> states_;  // variables: inputs and outputs behind those of the model
+  const int graph_ = 0;
+  std::shared_ptr<Variables> variables_;  // null before it is opened
+  std::vector<size_t> reads_, sets_;  // which of them are inputs and outputs behind those of the model
   std::map<int, std::vector<std::unique_ptr<Border>>> kept_;  // outputs of nodes of the file
 };
 

@@ -27,7 +27,7 @@ Status Planner::run(int graph, const std::vector<Type>& types) {
     plan_.inputs.push_back(add(std::move(value)));
     plan_.scopes[0].values[file.inputs[i]] = plan_.inputs.back();
     const std::vector<int64_t>& said = file_.tensors[file.inputs[i]].shape;
-    for (size_t axis = 0; !graph && said.size() == types[i].shape.size() && axis < said.size(); ++axis)
+    for (size_t axis = 0; (!graph || plan_.learns) && said.size() == types[i].shape.size() && axis < said.size(); ++axis)
       plan_.resized = plan_.resized || (said[axis] >= 0 && said[axis] != types[i].shape[axis]);
   }
   std::vector<Item> items;
@@ -51,6 +51,7 @@ Status Planner::finish() {
   if (plan_.delegates && !plan_.delegates->empty()) plan_.delegates->front()->offer(*this);
   if (!ok()) return status_;
   if (!plan_.watched && !plan_.portable) join_steps(), join_chains(), write_parts_in_place(), compute_in_place();
+  update_in_place();
   place();
   return {};
 }

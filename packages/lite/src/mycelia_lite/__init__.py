@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from mycelia_lite.context import Context
-from mycelia_lite.enums import DataType, FmkType, Format, ModelGroupFlag, ModelType
+from mycelia_lite.enums import DataType, FmkType, Format, ModelGroupFlag, ModelType, QuantizationType
 from mycelia_lite.model import Model, ModelGroup
 from mycelia_lite.operators import register_operator
 from mycelia_lite.runner import ModelParallelRunner
@@ -25,6 +25,7 @@ __all__ = [
     "ModelGroupFlag",
     "ModelParallelRunner",
     "ModelType",
+    "QuantizationType",
     "Tensor",
     "register_operator",
 ]

@@ -57,6 +57,14 @@ class Format(enum.IntEnum):
     NC8HW8 = 18
 
 
+class QuantizationType(enum.IntEnum):
+    """How weights of an exported model are stored."""
+
+    NO_QUANT = 0
+    WEIGHT_QUANT = 1
+    FULL_QUANT = 2
+
+
 class DataType(enum.IntEnum):
     """Element types of tensors."""
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mycelia_lite import runtime
 from mycelia_lite.context import Context
 from mycelia_lite.enums import ModelGroupFlag, ModelType
+from mycelia_lite.learning import Learning
+from mycelia_lite.observed import CallBack, Observed
 from mycelia_lite.tensor import Tensor, handles, sizes_of
 
-CallBack = Callable[[list, list, str, str], bool]  # inputs, outputs, name and type of a node
 
-
-class Model:
-    """A `.ms` file that can be run."""
+class Model(Learning):
+    """A `.ms` file that can be run, and trained if it was converted for that."""
 
     def __init__(self) -> None:
         self._handle = runtime.library().MSModelCreate()
@@ -147,13 +147,10 @@ class Model:
             status = run()
         else:
             array = handles(inputs, "inputs")
-            calls = [_Call(before, "before"), _Call(after, "after")]
-            status = runtime.library().MSModelPredictObserved(
-                self._handle, array, None, calls[0].native, calls[1].native, None
-            )
-            for call in calls:
-                if call.raised is not None:
-                    raise call.raised
+            with Observed(before, after) as calls:
+                status = runtime.library().MSModelPredictObserved(
+                    self._handle, array, None, *calls.native, None
+                )
         if status:
             runtime.check(status)
         if outputs:
@@ -206,25 +203,6 @@ class Model:
         return [
             (runtime.text(n.node_name), runtime.text(n.node_type), n.milliseconds, n.calls) for n in nodes
         ]
-
-
-class _Call:
-    """A callback as the library calls it; what it raises ends the run and is kept."""
-
-    def __init__(self, function: CallBack | None, name: str) -> None:
-        if function is not None and not callable(function):
-            raise TypeError(f"{name} must be a function, but got {type(function).__name__}")
-        self.raised: BaseException | None = None
-        self._function = function
-        self.native = None if function is None else runtime.NodeCallBack(self._run)
-
-    def _run(self, user: object, inputs: object, outputs: object, node: object) -> bool:
-        try:
-            tensors = [[Tensor._of(h, self) for h in array.list()] for array in (inputs, outputs)]
-            return bool(self._function(*tensors, runtime.text(node.node_name), runtime.text(node.node_type)))
-        except BaseException as error:  # told when the library has returned
-            self.raised = error
-            return False
 
 
 class ModelGroup:

@@ -146,6 +146,24 @@ _SIGNATURES = {
     ),
     "MSModelResize": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(ShapeInfo), ctypes.c_size_t)),
     "MSModelRun": (ctypes.c_int, (Handle,)),
+    "MSModelSetTrainMode": (ctypes.c_int, (Handle, ctypes.c_bool)),
+    "MSModelGetTrainMode": (ctypes.c_bool, (Handle,)),
+    "MSRunStepObserved": (ctypes.c_int, (Handle, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
+    "MSModelSetLearningRate": (ctypes.c_int, (Handle, ctypes.c_float)),
+    "MSModelGetLearningRate": (ctypes.c_float, (Handle,)),
+    "MSModelSetupVirtualBatch": (ctypes.c_int, (Handle, ctypes.c_int32, ctypes.c_float, ctypes.c_float)),
+    "MSModelGetWeights": (TensorArray, (Handle,)),
+    "MSModelGetTrainableParams": (TensorArray, (Handle,)),
+    "MSModelGetOptimizerParams": (TensorArray, (Handle,)),
+    "MSModelGetGradients": (TensorArray, (Handle,)),
+    "MSModelApplyGradients": (ctypes.c_int, (Handle, TensorArray)),
+    "MSExportModel": (
+        ctypes.c_int,
+        (
+            Handle, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_bool,
+            ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t,
+        ),
+    ),
     "MSModelPredictObserved": (
         ctypes.c_int,
         (
@@ -218,8 +236,12 @@ def folder() -> Path:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The library with its functions declared.  Errors: ImportError if it was not built."""
-    loaded = ctypes.CDLL(str(folder() / "libmycelia_lite.so"))
+    """The library with its functions declared, the one that trains where there is one.
+
+    Errors: ImportError if it was not built.
+    """
+    path = folder() / "libmycelia_lite_train.so"
+    loaded = ctypes.CDLL(str(path if path.exists() else folder() / "libmycelia_lite.so"))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments

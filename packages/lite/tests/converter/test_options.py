@@ -190,7 +190,7 @@ def test_an_enabled_micro_is_refused_and_a_disabled_one_is_not(lenet, tmp_path):
             "-7 optimize=ascend_oriented:Ascend310: there are no passes",
         ),
         ("--device=Ascend", "-7 device=Ascend: there are no passes"),
-        ("--trainModel=true", "-7 trainModel=true: training on the device is not there"),
+        ("--trainModel=true", "-7 trainModel: the model has no step of an optimizer"),
         ("--optimizeTransformer=maybe", "-600 optimizeTransformer must be on or off, but got 'maybe'"),
         ("--saveType=ONNX", "-600 saveType must be MINDIR_LITE or MINDIR, but got 'ONNX'"),
         ("--encryptKey=30", "-600 encryptKey must be 32, 48 or 64 hexadecimal digits, but got 2 characters"),

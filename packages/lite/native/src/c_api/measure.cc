@@ -14,23 +14,15 @@ using Clock = std::chrono::steady_clock;
 
 double milliseconds_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
-template <class Body>
-MSStatus measured(MSModelHandle handle, const Body& body) {
-  const auto model = find<Model>(handle);
-  if (!model) return refused(kNullPointer, "the model is NULL or was freed");
-  if (!model->built) return refused(kParameterInvalid, "the model is not built");
-  return alone(*model->session, [&] { return body(*model); });
-}
-
 }  // namespace
 
 MSStatus MSModelTimeRuns(MSModelHandle handle, size_t warm_up, size_t loops, double* milliseconds) {
   if (loops && !milliseconds) return refused(kNullPointer, "milliseconds is NULL");
   if (warm_up > SIZE_MAX - loops) return refused(kParameterInvalid, "warm_up and loops are too many together");
-  return measured(handle, [&](Model& model) {
+  return of_built(handle, [&](Model& model) {
     for (size_t i = 0; i < warm_up + loops; ++i) {
       const Clock::time_point begin = Clock::now();
-      if (Status status = model.session->predict(); !status) return status;
+      if (Status status = run_model(model); !status) return status;
       if (i >= warm_up) milliseconds[i - warm_up] = milliseconds_since(begin);
     }
     return Status();
@@ -39,13 +31,13 @@ MSStatus MSModelTimeRuns(MSModelHandle handle, size_t warm_up, size_t loops, dou
 
 MSStatus MSModelProfile(MSModelHandle handle, size_t loops, MSNodeProfile* profile, size_t* node_num) {
   if (!node_num) return refused(kNullPointer, "node_num is NULL");
-  return measured(handle, [&](Model& model) {
+  return of_built(handle, [&](Model& model) {
     const std::vector<FileNode>& nodes = model.session->source()->file.nodes;
     if (!profile) return *node_num = nodes.size(), Status();
     if (*node_num < nodes.size()) return Status(kParameterInvalid, "there are " + std::to_string(nodes.size()) + " nodes, but places for " + std::to_string(*node_num));
     NodeTimes times{std::vector<double>(nodes.size()), std::vector<size_t>(nodes.size())};
     for (size_t i = 0; i < loops; ++i)
-      if (Status status = model.session->predict(nullptr, &times); !status) return status;
+      if (Status status = run_model(model, nullptr, &times); !status) return status;
     if (model.node_names.empty()) {
       for (const FileNode& node : nodes) {
         model.node_names.emplace_back(node.name);
@@ -60,7 +52,7 @@ MSStatus MSModelProfile(MSModelHandle handle, size_t loops, MSNodeProfile* profi
 
 const char* MSModelGetInfo(MSModelHandle handle, const char* key) {
   const char* found = nullptr;
-  measured(handle, [&](Model& model) {
+  of_built(handle, [&](Model& model) {
     const std::string wanted = key ? key : "";
     Session& session = *model.session;
     if (wanted == "precision") {

@@ -45,14 +45,6 @@ Status parsed(Source& source) {
   return read_model_file(source.bytes.data(), source.bytes.size(), &source.file);
 }
 
-template <class Body>
-MSStatus built(MSModelHandle handle, const Body& body) {
-  const auto model = find<Model>(handle);
-  if (!model) return refused(kNullPointer, "the model is NULL or was freed");
-  if (!model->built) return refused(kParameterInvalid, "the model is not built");
-  return alone(*model->session, [&] { return body(*model); });
-}
-
 // The model, if it has inputs and outputs.
 std::shared_ptr<Model> borders_of(MSModelHandle handle) {
   auto model = find<Model>(handle);
@@ -60,6 +52,10 @@ std::shared_ptr<Model> borders_of(MSModelHandle handle) {
   if (!model->built) return refused(kParameterInvalid, "the model is not built"), nullptr;
   return model;
 }
+
+bool is_training(const Model& model) { return model.training && model.training->trains(); }
+Status in_training() { return {kNotSupported, "the model is in training: MSRunStep takes a step, MSModelSetTrainMode(false) lets it answer"}; }
+Handles& outputs_of(Model& model) { return model.training && !is_training(model) ? model.answers : model.outputs; }
 
 MSTensorHandle named(const Handles& tensors, const char* name) {
   for (const MSTensorHandle t : tensors.all())
@@ -164,6 +160,10 @@ Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> 
   model->session = std::move(session);
   for (Border& border : model->session->inputs()) model->inputs.add(of_model(model, &border));
   for (Border& border : model->session->outputs()) model->outputs.add(of_model(model, &border));
+  if ((model->training = Training::of(*model->session, options)) && !model->training->trains()) {
+    if (Status status = model->training->set_trains(false); !status) return status;
+    for (Border& border : model->training->active().outputs()) model->answers.add(of_model(model, &border));
+  }
   model->built = true;
   return {};
 }
@@ -180,6 +180,15 @@ Status take_inputs(Session& session, const MSTensorHandleArray& given) {
   }
   for (size_t i = 0; i < own.size(); ++i)
     if (Status status = session.copy_input(i, *tensors[i]); !status) return status;
+  return {};
+}
+
+Status tensors_of(const MSTensorHandleArray& given, const char* what, std::vector<std::shared_ptr<Border>>* found) {
+  if (given.handle_num && !given.handle_list) return {kNullPointer, message({"the list of ", what, "s is NULL"})};
+  for (size_t i = 0; i < given.handle_num; ++i) {
+    found->push_back(find<Border>(given.handle_list[i]));
+    if (!found->back()) return {kNullPointer, message({what, " ", i, " is NULL or was freed"})};
+  }
   return {};
 }
 
@@ -205,7 +214,7 @@ void MSModelDestroy(MSModelHandle* handle) {
     const std::lock_guard<std::mutex> lock(model->publishing);
     model->freed = true;
     model->inputs.withdraw_all();  // they keep the model alive
-    model->outputs.withdraw_all();
+    for (Handles* handles : {&model->outputs, &model->answers, &model->weights, &model->gradients}) handles->withdraw_all();
     for (auto& [name, handles] : model->nodes) handles.withdraw_all();
   }
   *handle = nullptr;
@@ -256,6 +265,7 @@ Status opened(const uint8_t* sealed, size_t bytes, const void* key, size_t key_l
   if (Status status = open_sealed(sealed, bytes, key, key_len, mode, &plain, &size); !status) return status;
   *source = std::make_shared<Source>();
   (*source)->bytes.take(std::move(plain), size);
+  (*source)->sealed = true;
   (*source)->file.outside.set_folder(folder);
   return parsed(**source);
 }
@@ -309,7 +319,7 @@ MSStatus MSEncryptInPlace(const void* key, size_t key_len, const void* nonce, vo
 
 MSStatus MSModelResize(MSModelHandle handle, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num) {
   if (!shape_infos || (inputs.handle_num && !inputs.handle_list)) return refused(kNullPointer, "the inputs or the shapes are NULL");
-  return built(handle, [&](Model& model) {
+  return of_built(handle, [&](Model& model) {
     std::vector<Border>& own = model.session->inputs();
     if (inputs.handle_num != own.size() || shape_info_num != own.size())
       return Status(kParameterInvalid, message({inputs.handle_num, " inputs and ", shape_info_num, " shapes were given, the model has ", own.size(), " inputs"}));
@@ -328,14 +338,15 @@ MSStatus MSModelResize(MSModelHandle handle, MSTensorHandleArray inputs, const M
 
 MSStatus MSModelPredictObserved(MSModelHandle handle, MSTensorHandleArray inputs, MSTensorHandleArray* outputs, MSNodeCallBack before,
                                 MSNodeCallBack after, void* user) {
-  return built(handle, [&](Model& model) {
+  return of_built(handle, [&](Model& model) {
     Session& session = *model.session;
     const std::vector<MSTensorHandle>& own = model.inputs.all();
     const bool given = inputs.handle_num != own.size() || !inputs.handle_list || !std::equal(own.begin(), own.end(), inputs.handle_list);
     if (Status status = !session.ready() ? session.predict() : given ? take_inputs(session, inputs) : Status(); !status) return status;
+    if (is_training(model)) return in_training();
     CallBacks told_to(session.source()->file, before, after, user);
-    Status status = session.predict(before || after ? &told_to : nullptr);
-    if (status && outputs) *outputs = model.outputs.array();
+    Status status = run_model(model, before || after ? &told_to : nullptr);
+    if (status && outputs) *outputs = outputs_of(model).array();
     return status;
   });
 }
@@ -345,8 +356,20 @@ MSStatus MSModelPredict(MSModelHandle model, MSTensorHandleArray inputs, MSTenso
   return MSModelPredictObserved(model, inputs, outputs, before ? plain_before : nullptr, after ? plain_after : nullptr, &plain);
 }
 
+MSStatus MSRunStepObserved(MSModelHandle handle, MSNodeCallBack before, MSNodeCallBack after, void* user) {
+  return of_built(handle, [&](Model& model) {
+    CallBacks told_to(model.session->source()->file, before, after, user);
+    return run_model(model, before || after ? &told_to : nullptr);
+  });
+}
+
+MSStatus MSRunStep(MSModelHandle model, MSKernelCallBackC before, MSKernelCallBackC after) {
+  Plain plain{before, after};
+  return MSRunStepObserved(model, before ? plain_before : nullptr, after ? plain_after : nullptr, &plain);
+}
+
 MSStatus MSModelRun(MSModelHandle handle) {
-  return built(handle, [](Model& model) { return model.session->predict(); });
+  return of_built(handle, [](Model& model) { return is_training(model) ? in_training() : run_model(model); });
 }
 
 MSTensorHandleArray MSModelGetInputs(MSModelHandle handle) {
@@ -355,7 +378,7 @@ MSTensorHandleArray MSModelGetInputs(MSModelHandle handle) {
 }
 MSTensorHandleArray MSModelGetOutputs(MSModelHandle handle) {
   const auto model = borders_of(handle);
-  return model ? model->outputs.array() : MSTensorHandleArray{0, nullptr};
+  return model ? outputs_of(*model).array() : MSTensorHandleArray{0, nullptr};
 }
 MSTensorHandle MSModelGetInputByTensorName(MSModelHandle handle, const char* tensor_name) {
   const auto model = borders_of(handle);
@@ -363,13 +386,13 @@ MSTensorHandle MSModelGetInputByTensorName(MSModelHandle handle, const char* ten
 }
 MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle handle, const char* tensor_name) {
   const auto model = borders_of(handle);
-  return model ? named(model->outputs, tensor_name) : nullptr;
+  return model ? named(outputs_of(*model), tensor_name) : nullptr;
 }
 
 MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle handle, const char* node_name) {
   MSTensorHandleArray found{0, nullptr};
   const auto model = find<Model>(handle);
-  built(handle, [&](Model& own) {
+  of_built(handle, [&](Model& own) {
     const auto* tensors = node_name ? own.session->keep(node_name) : nullptr;
     if (!tensors) return Status(kParameterInvalid, message({"the model has no node '", node_name ? node_name : "", "'"}));
     const std::lock_guard<std::mutex> lock(own.publishing);
@@ -384,15 +407,12 @@ MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle handle, const char
 }
 
 MSStatus MSModelUpdateWeights(MSModelHandle handle, MSTensorHandleArray weights) {
-  return built(handle, [&](Model& model) {
-    if (weights.handle_num && !weights.handle_list) return Status(kNullPointer, "the list of weights is NULL");
+  return of_built(handle, [&](Model& model) {
     std::vector<std::shared_ptr<Border>> given;
+    if (Status status = tensors_of(weights, "weight", &given); !status) return status;
     std::vector<const Border*> tensors;
-    for (size_t i = 0; i < weights.handle_num; ++i) {
-      given.push_back(find<Border>(weights.handle_list[i]));
-      if (!given.back()) return Status(kNullPointer, message({"weight ", i, " is NULL or was freed"}));
-      tensors.push_back(given.back().get());
-    }
+    for (const auto& tensor : given) tensors.push_back(tensor.get());
+    if (model.training) return model.training->set_variables(tensors);
     return model.session->update_weights(tensors);
   });
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "../training.h"
 #include "border.h"
 
 namespace mycelia::lite {
@@ -17,7 +18,9 @@ struct Model {
   std::shared_ptr<Workspace> workspace;  // shared with other models; null: the session's own
   std::atomic<bool> built{false};  // then these stay as they are
   std::unique_ptr<Session> session;
+  std::unique_ptr<Training> training;  // null: the file is for inference
   Handles inputs, outputs;
+  Handles answers, weights, gradients;  // of a model that learns: outputs while it does not train, variables, what its optimizer gets
   std::mutex publishing;  // held by who makes or withdraws handles of tensors
   bool freed = false;  // its handle is: tensors get no handles any more, since those would keep it
   std::map<std::string, Handles> nodes;  // kept outputs, by node
@@ -26,6 +29,23 @@ struct Model {
   std::vector<std::string> node_names, node_types;  // that a profile points to
   std::shared_ptr<Program> program;  // that MSModelGetProgram gave last
 };
+
+// Runs the model on what its inputs hold: a model that learns takes a step while it trains, else it answers.
+inline Status run_model(Model& model, Observer* observer = nullptr, NodeTimes* times = nullptr) {
+  return model.training ? model.training->run(observer, times) : model.session->predict(observer, times);
+}
+
+// A call that has the model alone; refused unless it is built.
+template <class Body>
+MSStatus of_built(MSModelHandle handle, const Body& body) {
+  const auto model = find<Model>(handle);
+  if (!model) return refused(kNullPointer, "the model is NULL or was freed");
+  if (!model->built) return refused(kParameterInvalid, "the model is not built");
+  return alone(*model->session, [&] { return body(*model); });
+}
+
+// The tensors of a call.  Errors: kNullPointer: one that was freed.
+Status tensors_of(const MSTensorHandleArray& given, const char* what, std::vector<std::shared_ptr<Border>>* found);
 
 Status build_model(const std::shared_ptr<Model>& model, std::shared_ptr<Source> source, const Options& options);
 

@@ -14,7 +14,7 @@ OPERATOR(Custom) {
   if (type == #name) return lower_custom_##name(p);
 #include "custom.def"
 #undef LITE_CUSTOM
-  if (!lower_elementwise(p, type)) p.fail(kOperatorNotFound, "Custom nodes of type '" + type + "' are unknown");
+  if (!lower_training(p, type) && !lower_elementwise(p, type)) p.fail(kOperatorNotFound, "Custom nodes of type '" + type + "' are unknown");
 }
 
 namespace {

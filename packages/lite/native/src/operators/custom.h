@@ -27,6 +27,9 @@ std::string custom_text(Planner& p, const char* name);  // empty where there is 
 
 constexpr int64_t kMostSize = int64_t{1} << 40;  // of sizes, strides and the like in attributes
 
+// Lowers what `type` names among ops of training; false if it is none (custom_training.cc).
+bool lower_training(Planner& p, const std::string& type);
+
 // Lowers what `type` names among ops without attributes that work element by element; false if it is none.
 bool lower_elementwise(Planner& p, const std::string& type);
 

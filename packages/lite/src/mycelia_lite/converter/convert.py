@@ -17,6 +17,7 @@ from mycelia_lite.converter import (
     optimise,
     panels,
     storage,
+    training_file,
     trial,
 )
 from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
@@ -104,6 +105,10 @@ def run(job: Job) -> Report:
 def _run(job: Job) -> Report:
     if job.options.save_type is ModelType.MINDIR:
         mindir.write(_source(job), job.path, job.options)
+        return Report(job.path, {}, (0, 0), {})
+    if job.options.train:
+        model = training_file.make(job.model_file, job.options)
+        storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
         return Report(job.path, {}, (0, 0), {})
     model, kept, comparison = _imported(job)
     written = model.copy() if comparison else model
@@ -205,6 +210,8 @@ def check(job: Job) -> None:
         if job.framework is FmkType.MSLITE:
             raise NotAvailable("saveType=MINDIR: a .ms file stays tables, and is written as one")
         mindir.check(job.options)
+    if job.options.train:
+        training_file.check(job.options, job.framework)
     if job.options.check and job.options.quantization is not None and not job.options.tolerance:
         raise ConversionError(
             Code.INPUT_PARAM_INVALID, "check: quantized weights depart from the source: give a tolerance"

@@ -27,6 +27,7 @@ class Options:
     optimize_transformer: attention becomes one node, for this runtime alone.
     save_type: the kind of file that is written, MINDIR_LITE (.ms) or MINDIR.
     quantization: how weights, or weights and data, have fewer bits, None for none.
+    train: the model is a training step, and the file one to train on.
     """
 
     input_shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Options:
     signature: str = ""
     save_type: ModelType = ModelType.MINDIR_LITE
     quantization: Quantization | None = None
+    train: bool = False
 
 
 def invalid(name: str, expected: str, text: str) -> ConversionError:
@@ -151,14 +153,6 @@ def _absent(what: str) -> Callable[[str, str], None]:
     return read
 
 
-def _absent_switch(what: str) -> Callable[[str, str], None]:
-    def read(text: str, name: str) -> None:
-        if switch(text, name):
-            raise NotAvailable(f"{name}={text}: {what}")
-
-    return read
-
-
 def _bytes(text: str, name: str) -> int:
     if not text.isdecimal():
         raise invalid(name, "a number of bytes", text)
@@ -184,7 +178,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "outputDataType": ("output_data_type", data_type),
     "fp16": ("weight_fp16", switch),
     "bf16": ("weight_bf16", switch),
-    "trainModel": (None, _absent_switch("training on the device is not there")),
+    "trainModel": ("train", switch),
     "saveType": ("save_type", _save_type),
     "optimize": ("optimize", _optimize),
     "optimizeTransformer": ("optimize_transformer", switch),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,8 @@ class Source:
     `halves`: the file held weights as float16 for operators of float32; they are stored so again.
     `scales`: of weights that were integers of 8 bits; they are stored so again.
     `meaning`: of inputs and outputs that are integers with scales, by name: (scales, zero points).
-    `states`: first values of variables that a model keeps from run to run. They are the last parameters of
-    the graph, and its last outputs are what they are after a run.
+    `states`: first values of variables that a model keeps from run to run, or a `State` of the writer for
+    each. They are the last parameters of the graph, and its last outputs are what they are after a run.
     `fixed`: the node, in words, for which the model holds for these sizes of its inputs alone; "" for none.
     """
 
@@ -45,7 +46,7 @@ class Source:
     output_names: list[str]
     framework: FmkType
     halves: bool = False
-    states: list[np.ndarray] = field(default_factory=list)
+    states: list[Any] = field(default_factory=list)
     fixed: str = ""
     scales: list[np.ndarray] = field(default_factory=list)
     meaning: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)

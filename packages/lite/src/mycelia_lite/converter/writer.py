@@ -9,6 +9,7 @@ is in `rules`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,11 +32,24 @@ _LOOKED_AT = 4096  # bytes by which constants are told apart before they are com
 LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
 
 
+@dataclass(frozen=True)
+class State:
+    """A variable of a graph. `first`: its elements in the first run, None in graphs beside the model, where
+    `of` is its number there; `role`: what a training has it for.
+    """
+
+    first: np.ndarray | None
+    name: str = ""
+    role: int = 0
+    of: int = 0
+
+
 class Writer:
     """The file under construction. Rules call `first`, `last`, `constant` and `emit`."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, keeps_layout: bool = False) -> None:
         self.source = source
+        self.keeps_layout = keeps_layout  # images stay as core has them: their weights are data
         self.tensors: list[Table] = []
         self.nodes: list[Table] = []
         self._first: dict[Value, int] = {}  # value -> its tensor, as core has it
@@ -197,7 +211,8 @@ class Writer:
             raise ConversionError(
                 Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
             )
-        inputs = self._write(graph, self.source.input_names, self.source.states)
+        states = [s if isinstance(s, State) else State(s) for s in self.source.states]
+        inputs = self._write(graph, self.source.input_names, states)
         outputs = []
         for value, name in zip(graph.outputs, self.source.output_names):
             outputs.append(self._named_output(value, name, inputs + outputs))
@@ -246,11 +261,37 @@ class Writer:
         self._first, self._last, self.sizes, self._order, self._node = kept
         return number
 
-    def _write(self, graph: Graph, names: Sequence[str], states: Sequence[np.ndarray] = ()) -> list[int]:
+    def beside(
+        self, graph: Graph, names: Sequence[str], results: Sequence[str], states: Sequence[State]
+    ) -> int:
+        """Writes a graph that is a whole of its own on the model's variables; its number.
+
+        `names`, `results`: of its inputs and outputs, which those of variables follow.
+        Errors: ConversionError as for `run`.
+        """
+        kept = self._first, self._last, self.sizes, self._order, self._node
+        self._first, self._last, self.sizes, self._order = {}, {}, OpenSizes(self), []
+        if missing := expand(graph, self._rules):
+            raise ConversionError(
+                Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
+            )
+        inputs = self._write(graph, names, states)
+        outputs: list[int] = []
+        for value, name in zip(graph.outputs, results):
+            outputs.append(self._named_output(value, name, inputs + outputs))
+        for value, entering in zip(graph.outputs[len(outputs) :], graph.parameters[len(inputs) :]):
+            self._set_state(value, self.first(entering), inputs + outputs)
+        self._subgraphs.append(
+            self._described(f"subgraph_{len(self._subgraphs)}_{graph.name}", inputs, outputs)
+        )
+        self._first, self._last, self.sizes, self._order, self._node = kept
+        return len(self._subgraphs) - 1
+
+    def _write(self, graph: Graph, names: Sequence[str], states: Sequence[State] = ()) -> list[int]:
         """Writes all nodes; the tensors of the inputs. Parameters behind these are variables."""
         inputs = []
         for value, given in zip(graph.parameters, (*names, *states), strict=True):
-            if isinstance(given, np.ndarray):
+            if isinstance(given, State):
                 self._state(value, given)
                 continue
             inputs.append(self._added(self._tensor(given, _numpy(value.type), value.type.shape, _NCHW)))
@@ -285,11 +326,17 @@ class Writer:
             tensorIndices=sorted(used),
         )
 
-    def _state(self, value: Value, first: np.ndarray) -> int:
-        """A variable's value at the beginning of a run; the node has the one of the first run."""
+    def _state(self, value: Value, state: State) -> int:
+        """A variable's value when a run begins; the node of the model has the one of the first run."""
         name = self._name("State")
-        made = self._added(self._tensor(self._inner(name, 0), first.dtype, first.shape, _NCHW))
-        self._append(Table("Custom", type="State", attr=[_attribute("first", first)]), [], [made], name)
+        shape, dtype = value.type.shape, _numpy(value.type)
+        made = self._added(self._tensor(state.name or self._inner(name, 0), dtype, shape, _NCHW))
+        if state.first is None:
+            attr = [_attribute("of", np.asarray(state.of, "<i8"))]
+        else:
+            attr = [_attribute("first", state.first)]
+            attr += [_attribute("role", np.asarray(state.role, "<i8"))] if state.role else []
+        self._append(Table("Custom", type="State", attr=attr), [], [made], name)
         self._first[value] = made
         return made
 

@@ -19,6 +19,7 @@ from mycelia.engine.ir.symint import Symbol, SymInt
 from mycelia.io.compositions import composed
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
+from mycelia.io.mindir.changes import Changes
 from mycelia.io.mindir.rules.sizes import SCALAR_OPERATORS
 from mycelia.io.mindir.values import (
     DATA,
@@ -207,10 +208,21 @@ class GraphWriter:
         rule = rules.find(node.op)
         if rule is not None:
             return rule(self, node, inputs)
+        return self.composed(node, inputs)
+
+    def composed(self, node: Node, inputs: list) -> list[Name]:
+        """What a node gives, out of other ops."""
         graph = composed(node)
         if graph is None:
             raise rules.Unsupported(f"{node.op.name}{_place(node)}")
         return self.inline(graph, inputs)
+
+    def change(
+        self, operator: str, inputs: Sequence[Any], attributes: dict, state: Any, *, function=False, out=None
+    ) -> Name:
+        """A call that changes Parameters, which stand among the inputs as references."""
+        key = self.model.primitive_key(operator, {**attributes, "side_effect_mem": True}, function=function)
+        return self.call(operator, key, (*inputs, state), out)
 
 
 def _place(node: Node) -> str:
@@ -342,9 +354,11 @@ def to_model(
             writer.names[value] = Name(f"{name}:{next(names)}")
             write_info(main.input.add(name=writer.names[value]), value.type)
     unsupported = []
+    changing = Changes(writer, graph, weights, updates)
     for node in graph.nodes:
         try:
-            writer.node(node)
+            if not changing.write(node):
+                writer.node(node)
         except rules.Unsupported as e:
             unsupported.append(str(e))
             writer.names.update(
@@ -356,7 +370,7 @@ def to_model(
             structure = 0 if count == 1 else tuple(range(count))
         result, type = _nested(writer, graph, structure)
         if updates:
-            result = _write_updates(writer, result, type, [(p.name, writer.value(v)) for p, v in updates])
+            result = _write_updates(writer, result, type, changing)
         if writer.printed is not None:
             result = writer.primitive("Depend", result, writer.printed, out=type, side_effect_propagate=1)
         write_info(main.output.add(name=result), type)
@@ -378,11 +392,17 @@ def _nested(writer: GraphWriter, graph: Graph, structure: Any) -> tuple[Name, An
     return writer.tuple([n for n, _ in items], out=type), type
 
 
-def _write_updates(writer: GraphWriter, result: Name, type: Any, updates: list[tuple[str, Name]]) -> Name:
+def _write_updates(writer: GraphWriter, result: Name, type: Any, changing: Changes) -> Name:
     """Assigns parameters after their old values were copied: the order is that of the monads."""
+    values = [(parameter.name, writer.value(value)) for parameter, value in changing.assigned]
+    steps = changing.named_inputs()
     copies = [copy for name, copy in writer.model.loads.items() if name in writer.model.updated]
-    state = writer.primitive("UpdateState", MONAD, writer.tuple(copies)) if copies else MONAD
-    for name, value in updates:
+    state = changing.state
+    if copies:
+        state = writer.primitive("UpdateState", state, writer.tuple(copies))
+    for write in steps:
+        state = writer.primitive("UpdateState", state, write(state))
+    for name, value in values:
         reference = Name(f"{writer.proto.name}:{name}")
         key = writer.model.primitive_key("Assign", {"side_effect_mem": True}, function=True)
         state = writer.primitive("UpdateState", state, writer.call("Assign", key, (reference, value, state)))

@@ -201,6 +201,41 @@ MS_API MSTensorHandle MSModelGetOutputByTensorName(MSModelHandle model, const ch
 MS_API MSTensorHandleArray MSModelGetOutputsByNodeName(MSModelHandle model, const char* node_name);
 /* Other elements for weights, found by the tensors' names; after a failure the model is as it was. */
 MS_API MSStatus MSModelUpdateWeights(MSModelHandle model, MSTensorHandleArray weights);
+
+/* ---- training: a model that was converted as a training step. It answers first, as any other model; while it trains, a run is a step:
+ * its outputs are the losses. A callback that ends a step leaves variables as far as they were updated. */
+typedef enum MSQuantizationType MS_ENUM { kMSNO_QUANT = 0, kMSWEIGHT_QUANT = 1, kMSFULL_QUANT = 2, kMSUNKNOWN_QUANT_TYPE = 0xff } MSQuantizationType;
+MS_API MSStatus MSModelSetTrainMode(MSModelHandle model, bool train);
+MS_API bool MSModelGetTrainMode(MSModelHandle model);
+/* A step, or an answer, on what the inputs hold; the callbacks may be NULL. */
+MS_API MSStatus MSRunStep(MSModelHandle model, MSKernelCallBackC before, MSKernelCallBackC after);
+/* The same with callbacks that get a pointer of the caller's. */
+MS_API MSStatus MSRunStepObserved(MSModelHandle model, MSNodeCallBack before, MSNodeCallBack after, void* user);
+/* kMSStatusLiteNotSupport: the rate follows a schedule of the model. A rate that cannot be told is NaN. */
+MS_API MSStatus MSModelSetLearningRate(MSModelHandle model, float learning_rate);
+MS_API float MSModelGetLearningRate(MSModelHandle model);
+/* Gradients of so many small steps are added before the optimizer's step, whose rate is `lr`, below 0: the present one divided by their
+ * number; `momentum` below 0: the present one. 1 ends that, and brings back rate and momentum. */
+MS_API MSStatus MSModelSetupVirtualBatch(MSModelHandle model, int32_t virtual_batch_multiplier, float lr, float momentum);
+/* Tensors whose memory is the variables' own, by their names: weights and statistics; weights that are trained; the optimizer's states.
+ * What is written to them is used by the next run; MSModelUpdateWeights checks names and types. */
+MS_API MSTensorHandleArray MSModelGetWeights(MSModelHandle model);
+MS_API MSTensorHandleArray MSModelGetTrainableParams(MSModelHandle model);
+MS_API MSTensorHandleArray MSModelGetOptimizerParams(MSModelHandle model);
+/* What the optimizer gets for each weight, under the weight's name; kept from the next step on. */
+MS_API MSTensorHandleArray MSModelGetGradients(MSModelHandle model);
+/* The optimizer's step with these gradients, one for each weight. */
+MS_API MSStatus MSModelApplyGradients(MSModelHandle model, MSTensorHandleArray gradients);
+/* A file to train on, with all that resuming needs, or one for inference alone. Whoever opens the path finds the file from before or the
+ * new one, whole. Quantization: mycelia-lite convert --fmk=MSLITE on the file for inference; here kMSNO_QUANT alone. `output_names`: NULL, or
+ * all outputs. */
+MS_API MSStatus MSExportModel(MSModelHandle model, MSModelType type, const char* model_file, MSQuantizationType quantization, bool inference_only,
+                              const char* const* output_names, size_t output_num);
+/* The same in memory, which MSFreeBuffer frees. */
+MS_API MSStatus MSExportModelBuffer(MSModelHandle model, MSModelType type, char** data, size_t* data_size, MSQuantizationType quantization,
+                                    bool inference_only, const char* const* output_names, size_t output_num);
+MS_API void MSFreeBuffer(char* data);
+
 /* A fact about a built model, NULL for an unknown key: "precision", "isa", "arena_bytes", "workspace_bytes", "weight_bytes", "packed_bytes",
  * "partition". The text belongs to the model until the next call. */
 MS_API const char* MSModelGetInfo(MSModelHandle model, const char* key);

@@ -11,6 +11,7 @@ from mycelia_lite.converter.rules import (  # noqa: F401
     reductions,
     runtime,
     shapes,
+    training,
 )
 from mycelia_lite.converter.rules.table import RULES
 

@@ -131,6 +131,15 @@ def conv(w: Writer, node: Node) -> None:
     w.emit(node.outputs[0], custom("conv", group=node.attrs["group"], **given), inputs)
 
 
+def batch_norm(w: Writer, node: Node) -> None:
+    """A normalization by statistics that are data, of images with the channels first."""
+    x, attrs = node.inputs[0], node.attrs
+    if attrs["data_format"] != "NCHW":
+        raise w.fail(f"batch normalization of {x.type} with parameters that are no constants")
+    given = custom("batch_norm_infer", epsilon=float(attrs["epsilon"]), data_format=0)
+    w.emit(node.outputs[0], given, [w.first(v) for v in node.inputs])
+
+
 def transposed_conv(w: Writer, node: Node) -> None:
     """The same of a transposed one; `more`: what the result is larger than the windows reach."""
     dy, weight = node.inputs

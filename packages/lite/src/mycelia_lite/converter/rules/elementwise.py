@@ -129,6 +129,13 @@ def _turned(w: Writer, v: Value) -> int:
 def _bias_add(w: Writer, node: Node) -> None:
     x, bias = node.inputs
     last = x.type.rank == 4 and node.attrs["data_format"] == "NCHW"
+    if last and w.keeps_layout:
+        shape = [1, bias.type.shape[0], 1, 1]
+        spread = w.step(
+            Table("Reshape"), [w.first(bias), w.constant(np.asarray(shape, np.int32))], bias.type, shape
+        )
+        w.emit(node.outputs[0], Table("AddFusion"), [w.first(x), spread])
+        return
     if not last and x.type.rank != 2 and node.attrs["data_format"] != "NHWC":
         raise w.fail(f"a bias along axis 1 of {x.type}")
     primitive = Table("BiasAdd", format="NHWC")

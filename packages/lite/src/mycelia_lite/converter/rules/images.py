@@ -107,7 +107,7 @@ def _pool(w: Writer, node: Node) -> None:
     x, attrs = node.inputs[0], node.attrs
     padded, dilated = any(attrs["pad"]), {*attrs.get("dilation", (1,))} != {1}
     own_mean = node.op.name == "avg_pool" and (attrs["divisor"] or padded and attrs["count_include_pad"])
-    if x.type.rank != 4 or attrs["data_format"] != "NCHW" or dilated or own_mean:
+    if x.type.rank != 4 or attrs["data_format"] != "NCHW" or dilated or own_mean or w.keeps_layout:
         customs.pool(w, node)
         return
     primitive = Table(
@@ -126,13 +126,14 @@ def _pool(w: Writer, node: Node) -> None:
 def _batch_norm(w: Writer, node: Node) -> None:
     x, *parameters = node.inputs
     attrs, rank = node.attrs, x.type.rank
-    if attrs["data_format"] == "NHWC" or rank == 2 or rank == 4:
+    if (attrs["data_format"] == "NHWC" or rank == 2 or rank == 4) and not (rank == 4 and w.keeps_layout):
         last = rank == 4 and attrs["data_format"] == "NCHW"
         inputs = [w.last(x) if last else w.first(x), *(w.first(p) for p in parameters)]
         w.emit(node.outputs[0], Table("FusedBatchNorm", epsilon=attrs["epsilon"]), inputs, last)
         return
     if not all(p.is_constant for p in parameters):
-        raise w.fail(f"batch normalization of {x.type} with parameters that are no constants")
+        customs.batch_norm(w, node)
+        return
     scale, bias, mean, variance = (p.constant.asnumpy() for p in parameters)
     factor = scale / np.sqrt(variance + np.float32(attrs["epsilon"]))
     inputs = [w.first(x), w.constant(factor), w.constant(bias - mean * factor)]

@@ -169,16 +169,6 @@ _in_place("InplaceReLU", lambda x: ops.relu(x))
 
 
 @writes
-def ApplyMomentum(
-    variable, moment, rate, gradient, momentum, *, use_nesterov=False, use_locking=False, gradient_scale=1.0
-):
-    scaled = ops.mul(gradient, gradient_scale)
-    moment.set_data(ops.add(ops.mul(moment.value(), momentum), scaled))
-    step = ops.add(scaled, ops.mul(moment.value(), momentum)) if use_nesterov else moment.value()
-    return variable.set_data(ops.sub(variable.value(), ops.mul(step, rate)))
-
-
-@writes
 def Print(*items):
     tensors = [item for item in items if isinstance(item, Tensor)]
     numbers = iter(range(len(tensors)))

@@ -10,7 +10,7 @@ from mycelia.engine.ops.elementwise.math import tanh_grad
 from mycelia.engine.ops.elementwise.rectifiers import _relu_grad
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_grad
 from mycelia.engine.ops.nn_ops.norm import _layer_norm_grad
-from mycelia.engine.ops.nn_ops.optim import _sgd
+from mycelia.engine.ops.nn_ops.optim import _apply_momentum, _sgd
 from mycelia.io.mindir.operators.arguments import ints, is_channels_last
 from mycelia.io.mindir.operators.table import operator, writes
 from mycelia.io.mindir.operators.windows import AvgPool, Conv2D, MaxPool
@@ -92,3 +92,11 @@ def AvgPoolGrad(x, out, dy, *, kernel_size=1, strides=1, pad_mode="valid", data_
 def SGD(variable, gradient, rate, accum, momentum, stat, *, dampening=0.0, weight_decay=0.0, nesterov=False):
     how = dict(dampening=dampening, weight_decay=weight_decay, nesterov=nesterov)
     return _sgd(variable, accum, stat, gradient, rate, momentum, **how)
+
+
+@writes
+def ApplyMomentum(
+    variable, moment, rate, gradient, momentum, *, use_nesterov=False, use_locking=False, gradient_scale=1.0
+):
+    how = dict(use_nesterov=use_nesterov, gradient_scale=float(gradient_scale))
+    return _apply_momentum(variable, moment, rate, gradient, momentum, **how)

@@ -15,6 +15,7 @@ from mycelia.io.compositions import Unsupported
 from mycelia.io.mindir.values import id_of_dtype
 
 _rules: dict[str, Callable] = {}
+_steps: dict[str, Callable] = {}
 
 
 def rule(*names: str) -> Callable:
@@ -26,6 +27,27 @@ def rule(*names: str) -> Callable:
         return function
 
     return enter
+
+
+def step(*names: str) -> Callable:
+    """Decorator: the function writes the ops of these names as operators that change Parameters in place.
+
+    It gets the GraphWriter, the node, the names of its inputs, references where they are changed, and the
+    state of the Parameters; it returns the name of the call, with the places of results behind the changed
+    Parameters where the op has such, or None for what the operator lacks.
+    """
+
+    def enter(function: Callable) -> Callable:
+        for name in names:
+            _steps[name] = function
+        return function
+
+    return enter
+
+
+def find_step(op: Any) -> Callable | None:
+    """What writes an op as an operator that changes Parameters, or None."""
+    return _steps.get(op.name)
 
 
 def find(op: Any) -> Callable | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mycelia.engine.ir import Node
 from mycelia.io.mindir.rules.shape import part_of
-from mycelia.io.mindir.rules.table import Unsupported, require_static, rule
-from mycelia.io.mindir.rules.windows import max_windows, pool
+from mycelia.io.mindir.rules.table import Unsupported, require_static, result_type, rule, step
+from mycelia.io.mindir.rules.windows import max_windows, pool, windows_of_conv
 
 
 @rule("stop_gradient")
@@ -27,3 +27,79 @@ def _max_pool_grad(w, node, inputs):
         "MaxPoolGrad", name, pooled, inputs[1], pad_mode="VALID", format="NCHW", data_format="NCHW", **sizes
     )
     return part_of(w, grad, (0, 0, *begins), x.shape, (1,) * 4, x) if any((*begins, *ends)) else grad
+
+
+@rule("relu_grad")
+def _relu_grad(w, node, inputs):
+    return w.op("ReluGrad", *inputs, out=result_type(node))
+
+
+@rule("sigmoid_grad", "tanh_grad")
+def _of_result(w, node, inputs):
+    operator = "SigmoidGrad" if node.op.name == "sigmoid_grad" else "TanhGrad"
+    return w.op(operator, inputs[1], inputs[0], out=result_type(node))
+
+
+@rule("silu_grad")
+def _silu_grad(w, node, inputs):
+    return w.op("SiLUGrad", *inputs, out=result_type(node))
+
+
+@rule("conv_weight_grad")
+def _conv_weight_grad(w, node, inputs):
+    x, out = node.inputs[0].type, result_type(node)
+    if x.rank != 4:
+        return w.composed(node, inputs)
+    common = windows_of_conv(node, node.attrs["kernel"], out.shape[0])
+    return w.primitive(
+        "Conv2DBackpropFilter", inputs[1], inputs[0], out.shape, out=out, format="NCHW", **common
+    )
+
+
+@rule("batch_norm_grad")
+def _batch_norm_grad(w, node, inputs):
+    if node.attrs["data_format"] != "NCHW" or node.inputs[1].type.rank not in (2, 4):
+        return w.composed(node, inputs)
+    name = w.op("BatchNormGrad", *inputs, inputs[4], True, node.attrs["epsilon"], 0)
+    return [w.item(name, i, value.type) for i, value in enumerate(node.outputs)]
+
+
+# ---- operators that change Parameters -----------------------------------------------------------
+
+
+@step("batch_norm_train")
+def _batch_norm_train(w, node, inputs, state):
+    if node.attrs["data_format"] != "NCHW" or node.inputs[2].type.rank not in (2, 4):
+        return None
+    mean, variance, x, scale, bias = inputs
+    how = True, node.attrs["epsilon"], node.attrs["momentum"], 0
+    name = w.change("BatchNorm", (x, scale, bias, mean, variance, *how), {}, state, function=True)
+    return name, (0, 3, 4)
+
+
+@step("sgd")
+def _sgd(w, node, inputs, state):
+    variable, accum, stat, gradient, rate, momentum = inputs
+    order = variable, gradient, rate, accum, momentum, stat
+    return w.change("SGD", order, node.attrs, state, out=node.outputs[0].type)
+
+
+@step("apply_momentum")
+def _apply_momentum(w, node, inputs, state):
+    attrs = dict(node.attrs)
+    if attrs.pop("weight_decay"):
+        return None
+    return w.change("ApplyMomentum", inputs, attrs, state, out=node.outputs[0].type)
+
+
+@step("adam")
+def _adam(w, node, inputs, state):
+    attrs = dict(node.attrs)
+    if attrs.pop("weight_decay") or attrs.pop("gradient_scale") != 1:
+        return None
+    return w.change("Adam", inputs, attrs, state, out=node.outputs[0].type)
+
+
+@step("adam_weight_decay")
+def _adam_weight_decay(w, node, inputs, state):
+    return w.change("AdamWeightDecay", inputs, node.attrs, state, out=node.outputs[0].type)

@@ -30,6 +30,21 @@ def _full(values: Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(values) * count if len(values) == 1 else tuple(values)
 
 
+def _described(kernel, stride, dilation, pads, group: int, outputs: int) -> dict[str, Any]:
+    """The attributes of a convolution."""
+    pairs = _pairs(pads, len(kernel))
+    return dict(
+        kernel_size=kernel, mode=1, out_channel=outputs, pad=pairs, pad_mode="pad" if any(pairs) else "valid",
+        pad_list=pairs, groups=group, group=group, stride=(1, 1, *stride), dilation=(1, 1, *dilation),
+    )  # fmt: skip
+
+
+def windows_of_conv(node: Node, kernel: Sequence[int], outputs: int) -> dict[str, Any]:
+    """The attributes of the convolution of images that a node is a gradient of."""
+    stride, dilation, kernel = (_full(n, 2) for n in (node.attrs["stride"], node.attrs["dilation"], kernel))
+    return _described(kernel, stride, dilation, _full(node.attrs["pad"], 4), node.attrs["group"], outputs)
+
+
 @rule("conv")
 def _conv(w, node, inputs):
     x, weight = (v.type for v in node.inputs[:2])
@@ -42,15 +57,8 @@ def _conv(w, node, inputs):
         kernel, stride, dilation, pads = (1, *kernel), (1, *stride), (1, *dilation), (0, pads[0], 0, pads[1])
         out = shaped(out, (*out.shape[:2], 1, out.shape[2]))
     spatial = len(kernel)
-    pairs = _pairs(pads, spatial)
-    mode = "pad" if any(pairs) else "valid"
-    common = dict(
-        kernel_size=kernel, mode=1, out_channel=weight.shape[0], pad=pairs, pad_mode=mode, pad_list=pairs,
-        groups=group, group=group,
-    )  # fmt: skip
-    common |= dict(
-        stride=(1, 1, *stride), dilation=(1, 1, *dilation), input_names=["x", "w"], output_names=["output"]
-    )
+    common = _described(kernel, stride, dilation, pads, group, weight.shape[0])
+    common |= dict(input_names=["x", "w"], output_names=["output"])
     if spatial == 2:
         name = w.primitive("Conv2D", *names, out=out, format="NCHW", **common)
     else:
