@@ -52,9 +52,11 @@ class Images(nn.Cell):
         self.norm = nn.BatchNorm2d(2)
         self.second = nn.Conv2d(2, 4, 3, group=2, pad_mode="pad", padding=1, stride=2, dilation=2)
         self.pool, self.last = nn.MaxPool2d(3, 2, pad_mode="same"), nn.Dense(4, 2)
+        self.mean, self.even = nn.AvgPool2d(2, 1, pad_mode="same"), nn.AdaptiveAvgPool2d((4, 5))
 
     def construct(self, x):
-        y = self.pool(ops.relu(self.second(ops.leaky_relu(self.norm(self.first(x)), 0.1))))
+        y = self.even(self.mean(ops.leaky_relu(self.norm(self.first(x)), 0.1)))
+        y = self.pool(ops.relu(self.second(y)))
         return self.last(y.reshape(y.shape[0], -1))
 
 

@@ -58,6 +58,7 @@ MSStatus MSModelGetProgram(MSModelHandle handle, MSProgram* made) {
   if (!model->built) return refused(kParameterInvalid, "the model is not built");
   if (!made) return refused(kNullPointer, "the program is NULL");
   return alone(*model->session, [&] {
+    if (model->training) return Status(kNotSupported, "the model learns on the device: export it for inference");
     auto program = std::make_shared<Program>();
     if (Status status = model->session->plan_portably(&program->packs, &program->pool, &program->plan); !status) return status;
     const ModelFile& file = model->session->source()->file;

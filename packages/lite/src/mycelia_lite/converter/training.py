@@ -106,7 +106,7 @@ def take_apart(step: Step) -> None:
     if not _optimizers(step):
         raise NotAvailable(
             "trainModel: the model has no step of an optimizer that can be converted: there are SGD, "
-            "Momentum, Adam and AdamWeightDecay"
+            "Momentum without nesterov, and Adam"
         )
     _give_roles(step)
     _check_statistics(step)

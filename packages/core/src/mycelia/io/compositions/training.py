@@ -8,8 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.engine import ops
+from mycelia.engine.ops.nn_ops.adaptive_pool import _np_adaptive_matrices
+from mycelia.engine.ops.nn_ops.average_pool import _average_attributes, _np_average_matrices
 from mycelia.engine.ops.nn_ops.conv import _conv
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.compositions.table import Unsupported, composition
 
 _GROUPS = 32  # the gradient of a convolution in more groups would fill the file with operators
@@ -126,6 +129,28 @@ def batch_norm_grad(dy, x, scale, batch_mean, inv_std, *, epsilon, data_format):
     x_hat = (x - mean) * inverse
     inner = dy - ops.mean(dy, others, True) - x_hat * ops.mean(dy * x_hat, others, True)
     return factor * inner, ops.sum(dy * x_hat, others), ops.sum(dy, others)
+
+
+def _spread(dy, matrices):
+    """The gradient of means of windows along the last one or two axes: `matrices` [positions, size]."""
+    *rows, columns = (ops.cast(Tensor(m.astype(np.float32)), dy.dtype) for m in matrices)
+    if len(rows) > 1 or dy.ndim != 2 + len(matrices):
+        raise Unsupported("the gradient of a mean of windows over three dimensions")
+    spread = ops.matmul(dy, columns)
+    return ops.matmul(ops.transpose(rows[0], (1, 0)), spread) if rows else spread
+
+
+@composition
+def avg_pool_grad(dy, *, size, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
+    if data_format != "NCHW":
+        raise Unsupported("avg_pool_grad with the channels last")
+    how = _average_attributes(dy.ndim - 2, kernel, stride, pad)
+    return _spread(dy, _np_average_matrices(size, *how, ceil, count_include_pad, divisor))
+
+
+@composition
+def adaptive_avg_pool_grad(dy, *, size):
+    return _spread(dy, _np_adaptive_matrices(size, dy.shape[2:]))
 
 
 @composition

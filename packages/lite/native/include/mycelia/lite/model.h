@@ -23,6 +23,17 @@ struct MSCallBackParam {
 // False ends the run.
 using MSKernelCallBack = std::function<bool(const std::vector<MSTensor>& inputs, const std::vector<MSTensor>& outputs, const MSCallBackParam& node)>;
 
+enum QuantizationType : int { kNoQuant = 0, kWeightQuant = 1, kFullQuant = 2, kUnknownQuantType = 0xff };
+enum OptimizationLevel : int { kO0 = 0, kO2 = 2, kO3 = 3, kAuto = 4 };
+
+class Model;
+
+// How a model is trained: what is not there is refused by Model::Build.
+struct TrainCfg {
+  OptimizationLevel optimization_level_ = kO0;  // float32; others are mixed precision, which is not there
+  bool accumulate_gradients_ = false;  // GetGradients has those of each step
+};
+
 // The bytes of a model, for Model::Build.
 class Graph {
  public:
@@ -49,6 +60,23 @@ class Serialization {
     std::fclose(opened);
     return fine ? Status() : Status(kLiteError, "cannot read '" + file + "'");
   }
+  // A model for inference, or one to train on, with what `model` learned. The path has the old file or the new one, whole. `output_names`: none,
+  // or those of all outputs.
+  static Status ExportModel(const Model& model, ModelType type, const std::string& file, QuantizationType quantization = kNoQuant,
+                            bool export_inference_only = true, const std::vector<std::string>& output_names = {});
+  // The same in memory.
+  static Status ExportModel(const Model& model, ModelType type, std::string* bytes, QuantizationType quantization = kNoQuant,
+                            bool export_inference_only = true, const std::vector<std::string>& output_names = {});
+};
+
+// A graph to train.
+class GraphCell {
+ public:
+  explicit GraphCell(Graph graph) : graph_(std::move(graph)) {}
+  const Graph& GetGraph() const { return graph_; }
+
+ private:
+  Graph graph_;
 };
 
 namespace detail {
@@ -151,8 +179,40 @@ class Model {
     const char* const found = MSModelGetInfo(handle_, key.c_str());
     return found ? found : "";
   }
+  // ---- training, of a model that was converted as a training step: with libmycelia_lite_train, docs/on-device-training.md
+  Status Build(const GraphCell& graph, const std::shared_ptr<Context>& context, const TrainCfg& config) {
+    if (config.optimization_level_ != kO0) return {kLiteNotSupport, "optimization_level_: training computes in float32, kO0"};
+    if (Status status = Build(graph.GetGraph(), context); !status) return status;
+    if (Status status = SetTrainMode(true); !status) return status;
+    return config.accumulate_gradients_ && GetGradients().empty() ? Status(kLiteNotSupport, MSGetLastError()) : Status();
+  }
+  Status SetTrainMode(bool train) { return MSModelSetTrainMode(handle_, train); }
+  bool GetTrainMode() const { return MSModelGetTrainMode(handle_); }
+  // A step of the training, or an answer, on what the inputs hold.
+  Status RunStep(const MSKernelCallBack& before = nullptr, const MSKernelCallBack& after = nullptr) {
+    detail::CallBacks calls{&before, &after};
+    return MSRunStepObserved(handle_, before ? detail::CallBacks::Before : nullptr, after ? detail::CallBacks::After : nullptr, &calls);
+  }
+  Status SetLearningRate(float learning_rate) { return MSModelSetLearningRate(handle_, learning_rate); }
+  // NaN if the rate follows a schedule of the model.
+  float GetLearningRate() const { return MSModelGetLearningRate(handle_); }
+  Status SetupVirtualBatch(int virtual_batch_multiplier, float lr = -1.0f, float momentum = -1.0f) {
+    return MSModelSetupVirtualBatch(handle_, virtual_batch_multiplier, lr, momentum);
+  }
+  // Tensors whose memory is what the next run uses, by name.
+  std::vector<MSTensor> GetFeatureMaps() { return detail::tensors_of(MSModelGetWeights(handle_)); }
+  std::vector<MSTensor> GetTrainableParams() { return detail::tensors_of(MSModelGetTrainableParams(handle_)); }
+  std::vector<MSTensor> GetOptimizerParams() { return detail::tensors_of(MSModelGetOptimizerParams(handle_)); }
+  Status UpdateFeatureMaps(const std::vector<MSTensor>& weights) { return UpdateWeights(weights); }
+  Status SetOptimizerParams(const std::vector<MSTensor>& params) { return UpdateWeights(params); }
+  // What the optimizer gets, by the names of weights; kept from the next step on.
+  std::vector<MSTensor> GetGradients() { return detail::tensors_of(MSModelGetGradients(handle_)); }
+  Status ApplyGradients(const std::vector<MSTensor>& gradients) {
+    std::vector<MSTensorHandle> handles = detail::handles_of(gradients);
+    return MSModelApplyGradients(handle_, {handles.size(), handles.data()});
+  }
+
   // Names of MindSpore Lite for what is not there: each call says so, by its code and reason.
-  Status RunStep(const MSKernelCallBack& = nullptr, const MSKernelCallBack& = nullptr) { return {kLiteNotSupport, "RunStep: there is no training on the device"}; }
   bool HasPreprocess() const { return false; }
   Status PredictWithPreprocess(const std::vector<std::vector<MSTensor>>&, std::vector<MSTensor>*, const MSKernelCallBack& = nullptr,
                                const MSKernelCallBack& = nullptr) {
@@ -172,8 +232,29 @@ class Model {
     return call(handle);
   }
 
+  friend class Serialization;
   MSModelHandle handle_;
 };
+
+inline Status Serialization::ExportModel(const Model& model, ModelType type, const std::string& file, QuantizationType quantization,
+                                         bool export_inference_only, const std::vector<std::string>& output_names) {
+  std::vector<const char*> names;
+  for (const std::string& name : output_names) names.push_back(name.c_str());
+  return MSExportModel(model.handle_, static_cast<MSModelType>(type), file.c_str(), static_cast<MSQuantizationType>(quantization),
+                       export_inference_only, names.data(), names.size());
+}
+inline Status Serialization::ExportModel(const Model& model, ModelType type, std::string* bytes, QuantizationType quantization,
+                                         bool export_inference_only, const std::vector<std::string>& output_names) {
+  std::vector<const char*> names;
+  for (const std::string& name : output_names) names.push_back(name.c_str());
+  char* data = nullptr;
+  size_t size = 0;
+  const Status status = MSExportModelBuffer(model.handle_, static_cast<MSModelType>(type), &data, &size, static_cast<MSQuantizationType>(quantization),
+                                            export_inference_only, names.data(), names.size());
+  if (status) bytes->assign(data, size);
+  MSFreeBuffer(data);
+  return status;
+}
 
 class RunnerConfig {
  public:

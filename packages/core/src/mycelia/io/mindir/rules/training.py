@@ -87,7 +87,7 @@ def _sgd(w, node, inputs, state):
 @step("apply_momentum")
 def _apply_momentum(w, node, inputs, state):
     attrs = dict(node.attrs)
-    if attrs.pop("weight_decay"):
+    if attrs.pop("weight_decay") or attrs["use_nesterov"]:  # which MindSpore's operator heeds not on the CPU
         return None
     return w.change("ApplyMomentum", inputs, attrs, state, out=node.outputs[0].type)
 
@@ -98,8 +98,3 @@ def _adam(w, node, inputs, state):
     if attrs.pop("weight_decay") or attrs.pop("gradient_scale") != 1:
         return None
     return w.change("Adam", inputs, attrs, state, out=node.outputs[0].type)
-
-
-@step("adam_weight_decay")
-def _adam_weight_decay(w, node, inputs, state):
-    return w.change("AdamWeightDecay", inputs, node.attrs, state, out=node.outputs[0].type)
