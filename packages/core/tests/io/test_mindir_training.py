@@ -56,7 +56,7 @@ class Images(nn.Cell):
 
     def construct(self, x):
         y = self.even(self.mean(ops.leaky_relu(self.norm(self.first(x)), 0.1)))
-        y = self.pool(ops.relu(self.second(y)))
+        y = self.pool(ops.relu6(self.second(y)))
         return self.last(y.reshape(y.shape[0], -1))
 
 

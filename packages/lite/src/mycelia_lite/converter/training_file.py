@@ -29,8 +29,8 @@ from mycelia_lite.format.custom import custom
 
 #: Options that say how a file for inference is made.
 _OF_INFERENCE = (
-    "input_format", "output_format", "input_data_type", "output_data_type", "weight_fp16", "weight_bf16", "infer", "check",
-    "pack_weights", "optimize_transformer", "quantization",
+    "input_format", "output_format", "input_data_type", "output_data_type", "weight_fp16", "weight_bf16",
+    "infer", "check", "pack_weights", "optimize_transformer", "quantization",
 )  # fmt: skip
 
 

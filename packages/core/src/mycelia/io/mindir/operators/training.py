@@ -7,7 +7,7 @@ from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.ops.elementwise.activation import _sigmoid_grad, _silu_grad
 from mycelia.engine.ops.elementwise.gelu import _gelu_grad
 from mycelia.engine.ops.elementwise.math import tanh_grad
-from mycelia.engine.ops.elementwise.rectifiers import _relu_grad
+from mycelia.engine.ops.elementwise.rectifiers import ABOVE_SIX, _hardtanh_grad, _relu_grad
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_grad
 from mycelia.engine.ops.nn_ops.norm import _layer_norm_grad
 from mycelia.engine.ops.nn_ops.optim import _apply_momentum, _sgd
@@ -19,6 +19,11 @@ from mycelia.io.mindir.operators.windows import AvgPool, Conv2D, MaxPool
 @operator
 def ReluGrad(dy, y):
     return _relu_grad(dy, y)
+
+
+@operator
+def ReLU6Grad(dy, x):
+    return _hardtanh_grad(dy, x, min_val=0.0, max_val=ABOVE_SIX)
 
 
 @operator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mycelia.engine.ir import Node
+from mycelia.engine.ops.elementwise.rectifiers import ABOVE_SIX
 from mycelia.io.mindir.rules.shape import part_of
 from mycelia.io.mindir.rules.table import Unsupported, require_static, result_type, rule, step
 from mycelia.io.mindir.rules.windows import max_windows, pool, windows_of_conv
@@ -32,6 +33,13 @@ def _max_pool_grad(w, node, inputs):
 @rule("relu_grad")
 def _relu_grad(w, node, inputs):
     return w.op("ReluGrad", *inputs, out=result_type(node))
+
+
+@rule("hardtanh_grad")
+def _hardtanh_grad(w, node, inputs):
+    if (node.attrs["min_val"], node.attrs["max_val"]) != (0, ABOVE_SIX):
+        return w.composed(node, inputs)
+    return w.op("ReLU6Grad", *inputs, out=result_type(node))
 
 
 @rule("sigmoid_grad", "tanh_grad")
