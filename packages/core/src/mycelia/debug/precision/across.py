@@ -52,8 +52,8 @@ def _updated() -> dict[str, tuple[int, ...]]:
 
 @cache
 def _updated_theirs() -> dict[str, tuple[int, ...]]:
-    """The same of MindSpore's."""
-    return {**_updated(), _NORMALIZATION: (3, 4)}
+    """The same of MindSpore's, two of whose operators have these elsewhere."""
+    return {**_updated(), _NORMALIZATION: (3, 4), "SGD": (0, 3, 5)}
 
 
 class Across:
@@ -65,7 +65,8 @@ class Across:
         self.operators: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in right:
             self.operators[record.name, record.io].append(record)
-        self.moved = _moved(left, right)
+        tables = (_updated_theirs(), _updated()) if is_left_theirs else (_updated(), _updated_theirs())
+        self.moved = _moved(_gradients(left, tables[0]), _gradients(right, tables[1]))
 
     def partner(self, left: Record, right: Record) -> tuple[Record | None, str]:
         """The reference of a tensor whose operator is that of `right`, or None and why."""
@@ -141,11 +142,15 @@ def _are_equal(one: Record, other: Record) -> bool:
     )
 
 
-def _moved(left: list[Record], right: list[Record]) -> dict[str, str]:
+#: Type and shape -> operators that update such Parameters, in order, with the norm of what else they read of
+#: that shape.
+_Gradients = dict[tuple, list[tuple[str, float]]]
+
+
+def _moved(ours: _Gradients, theirs: _Gradients) -> dict[str, str]:
     """Operators that update Parameters -> those of the right that read gradients of such a shape and norm:
     which weight comes first differs.
     """
-    ours, theirs = _gradients(left), _gradients(right)
     found: dict[str, str] = {}
     for key, mine in ours.items():
         free = list(theirs.get(key, ()))
@@ -157,19 +162,14 @@ def _moved(left: list[Record], right: list[Record]) -> dict[str, str]:
     return found
 
 
-def _gradients(records: list[Record]) -> dict[tuple, list[tuple[str, float]]]:
-    """Type and shape -> operators that update such Parameters, in order, with the norm of what else of that
-    shape they read.
-    """
-    found: dict[tuple, list[tuple[str, float]]] = defaultdict(list)
+def _gradients(records: list[Record], updated: dict[str, tuple[int, ...]]) -> _Gradients:
+    found: _Gradients = defaultdict(list)
     shapes = {
-        (r.kind, r.name): r.shape()
-        for r in records
-        if r.io == "input" and not r.slot and r.kind in _updated()
+        (r.kind, r.name): r.shape() for r in records if r.io == "input" and not r.slot and r.kind in updated
     }
     for record in records:
         shape = shapes.get((record.kind, record.name))
-        if record.io != "input" or record.slot in _updated().get(record.kind, ()) or record.shape() != shape:
+        if record.io != "input" or record.slot in updated.get(record.kind, ()) or record.shape() != shape:
             continue
         numbers = record.statistics()
         found[record.kind, shape].append((record.name, numbers.l2norm if numbers else 0.0))
