@@ -96,6 +96,16 @@ def test_uint64_by_zero_and_shifts_by_more_than_its_width_are_the_runtimes(tmp_p
     answers_in_c(paths, tmp_path / "all")
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_products_whose_batches_are_broadcast_along_several_axes(tmp_path, fixed):
+    x, y = operator_cases.reals(2, 1, 3, 1, 4, 5), operator_cases.reals(1, 2, 1, 3, 5, 4)
+    made = operator_cases.case("MatMulFusion", x, operator_cases.Fixed(y) if fixed else y)
+    operator_cases.write_case(tmp_path / "m.ms", made)
+    answers_in_c([str(tmp_path / "m.ms")], tmp_path / "c")
+    text = (tmp_path / "c/src/model0/net0.c").read_text()
+    assert text.count("micro_matmul_f32(&") == 4
+
+
 def test_all_that_has_no_c_code_is_told_at_once(tmp_path):
     shape = Table("Tensor", name="shape", dataType="INT32", dims=[1], data=np.array([3], np.int32).tobytes())
     tensors = [shape, Table("Tensor", name="x", dataType="FLOAT32", dims=[3])]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from mycelia_lite.micro.lower import Builder, lowers
 from mycelia_lite.micro.program import Step
 
 NUMBERS = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}  # as functions are called
+
+
+_MOST_CALLS = 64  # of a product whose batches are broadcast along more axes than a call has
 
 
 def limits(step: Step) -> dict[str, float]:
@@ -61,8 +65,8 @@ def matmul(b: Builder, step: Step) -> None:
             merged[-1] = [merged[-1][0] * size, of_x, of_y]
         elif size != 1:
             merged.append([size, of_x, of_y])
-    b.require(len(merged) <= 2, "batches that are broadcast along several axes")
-    outer, inner = ([[1, 0, 0]] * 2 + merged)[-2:]
+    first, (outer, inner) = merged[:-2], ([[1, 0, 0]] * 2 + merged)[-2:]
+    b.require(math.prod(n for n, _, _ in first) <= _MOST_CALLS, "batches that are broadcast along many axes")
     fields = {
         "batch": inner[0], "rows": rows, "depth": depth, "columns": columns,
         "x_batch": inner[1], "x_row": 1 if a.get("transpose_a") else depth,
@@ -72,7 +76,28 @@ def matmul(b: Builder, step: Step) -> None:
         "outer": outer[0], "x_outer": outer[1], "y_outer": outer[2],
         "out_outer": inner[0] * rows * columns, "out_batch": rows * columns, "out_row": columns,
     }  # fmt: skip
-    b.call(step, f"micro_matmul_{suffix}", "micro_matmul", fields)
+    function = f"micro_matmul_{suffix}"
+    if not first:
+        b.call(step, function, "micro_matmul", fields)
+        return
+    size = outer[0] * inner[0] * rows * columns
+    spans = [
+        (outer[0] - 1) * outer[k] + (inner[0] - 1) * inner[k] + m
+        for k, m in ((1, rows * depth), (2, depth * columns))
+    ]
+    for number, index in enumerate(itertools.product(*(range(n) for n, _, _ in first))):
+        places = [sum(i * axis[k] for i, axis in zip(index, first)) for k in (1, 2)]
+        given = [_part(b, v, at, span) for v, at, span in zip((x, y), places, spans)]
+        made = [_part(b, step.outputs[0], number * size, size)]
+        b.call(step, function, "micro_matmul", fields, given, made)
+
+
+def _part(b: Builder, value: int, begin: int, size: int) -> int:
+    """Elements of a value that lie together."""
+    v = b.value(value)
+    if v.data is not None:
+        return b.program.constant(v.data.ravel()[begin : begin + size])
+    return b.program.view(value, (size,), begin * v.dtype.itemsize)
 
 
 @lowers("det")
