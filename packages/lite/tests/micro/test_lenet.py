@@ -146,3 +146,12 @@ def test_open_sizes_and_wrong_names_are_told(model, tmp_path):
     with pytest.raises(ValueError, match="input_shape names \\['y'\\], but the inputs are \\['x'\\]"):
         generate(model, tmp_path / "net", {"y": [1]})
     assert not (tmp_path / "net").exists()
+
+
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+def test_constants_of_16_bits_become_float32(lenet, tmp_path, kind):
+    path = mslite.converter.convert(
+        mslite.FmkType.MINDIR, lenet[0], str(tmp_path / "half"), **{f"weight_{kind}": True}
+    ).path
+    generate(path, tmp_path / "net", {"x": [1, 1, 32, 32]})
+    assert run(compiled(tmp_path / "net"))[0].endswith("PASSED")

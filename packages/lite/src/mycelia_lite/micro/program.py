@@ -17,6 +17,7 @@ from mycelia_lite import runtime
 from mycelia_lite.enums import DataType
 from mycelia_lite.model import Model
 
+_BRAIN = np.dtype("V2")  # bfloat16, which NumPy lacks: it is cast before it is computed with
 _SHORTEST = 17  # numbers in a myc_ints: how many, then places for 16
 
 
@@ -203,7 +204,8 @@ def _array(address: int | None, dtype: np.dtype, shape: tuple[int, ...]) -> np.n
 
 def _value(given: _Value, index: int) -> Value:
     shape = tuple(given.shape[: given.rank])
-    dtype = DataType(given.data_type).numpy if given.data_type else np.dtype(np.float32)
+    kind = DataType(given.data_type)
+    dtype = _BRAIN if kind == DataType.BFLOAT16 else kind.numpy if kind else np.dtype(np.float32)
     data = _array(given.data, dtype, shape) if given.data else None
     root, offset = (index, 0) if data is not None else (given.root, given.offset)
     return Value(dtype, shape, data, root, offset)
