@@ -17,7 +17,7 @@ import pytest
 
 import mycelia as ms
 import mycelia_lite as mslite
-from mycelia_lite.converter import convert
+from mycelia_lite.quant import DynamicQuantization, FullQuantization, WeightQuantization
 
 PACKAGE = Path(__file__).resolve().parents[2]
 ZOO = PACKAGE.parents[1] / "examples" / "zoo"
@@ -72,8 +72,8 @@ def replay(request, tmp_path_factory):
     return run, machine
 
 
-@pytest.mark.parametrize("name", ["lenet", "mobilenet_v2", "resnet18", "unet", "bert", "vit", "autoencoder"])
-def test_networks_answer_as_on_this_processor(replay, name, tmp_path, monkeypatch):
+def _answers_as_here(replay, name, folder, monkeypatch, quantization=None):
+    """A network of the zoo, exported and converted, on the other machine and on this one."""
     run, machine = replay
     monkeypatch.syspath_prepend(str(ZOO))
     from zoo import ZOO as networks
@@ -82,14 +82,51 @@ def test_networks_answer_as_on_this_processor(replay, name, tmp_path, monkeypatc
     network = networks[name].make().set_train(False)
     inputs = networks[name].inputs(np.random.default_rng(7))
     tensors = [ms.Tensor(x) for x in inputs]
-    ms.export(network, *tensors, file_name=str(tmp_path / "net"), file_format="MINDIR")
-    made = convert(mslite.FmkType.MINDIR, str(tmp_path / "net.mindir"), str(tmp_path / "net")).path
-    (tmp_path / "inputs").write_bytes(b"".join(x.tobytes() for x in inputs))
-    assert run(made, tmp_path / "inputs", tmp_path / "outputs") == machine.isa
+    ms.export(network, *tensors, file_name=str(folder / "net"), file_format="MINDIR")
+    converter = mslite.Converter()
+    if quantization is not None:
+        converter.quantization = quantization(inputs)
+    made = str(folder / "net.ms")
+    converter.convert(mslite.FmkType.MINDIR, str(folder / "net.mindir"), made)
+    (folder / "inputs").write_bytes(b"".join(x.tobytes() for x in inputs))
+    assert run(made, folder / "inputs", folder / "outputs") == machine.isa
     model = mslite.Model()
     model.build_from_file(made)
     for tensor, x in zip(model.get_inputs(), inputs, strict=True):
         tensor.set_data_from_numpy(x)
     expected = np.concatenate([y.get_data_to_numpy().ravel() for y in model.predict(model.get_inputs())])
-    found = np.fromfile(tmp_path / "outputs", expected.dtype)
+    return np.fromfile(folder / "outputs", expected.dtype), expected
+
+
+@pytest.mark.parametrize("name", ["lenet", "mobilenet_v2", "resnet18", "unet", "bert", "vit", "autoencoder"])
+def test_networks_answer_as_on_this_processor(replay, name, tmp_path, monkeypatch):
+    found, expected = _answers_as_here(replay, name, tmp_path, monkeypatch)
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_packed_weights_are_decoded_as_on_this_processor(replay, bits, tmp_path, monkeypatch):
+    how = WeightQuantization(bits=bits, compact=bits < 8)
+    for name in ("lenet", "vit"):
+        found, expected = _answers_as_here(replay, name, tmp_path, monkeypatch, lambda _: how)
+        assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("group", [32, 128])
+def test_groups_of_packed_weights_are_decoded_as_on_this_processor(replay, group, tmp_path, monkeypatch):
+    how = WeightQuantization(bits=4, group=group)
+    found, expected = _answers_as_here(replay, "bert", tmp_path, monkeypatch, lambda _: how)
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+def test_integers_are_those_of_this_processor(replay, tmp_path, monkeypatch):
+    """To the step of a result: sums are the same integers, products of scales may round another way."""
+    found, expected = _answers_as_here(
+        replay, "lenet", tmp_path, monkeypatch, lambda inputs: FullQuantization(calibration=list(inputs))
+    )
+    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
+
+
+def test_data_become_integers_as_on_this_processor(replay, tmp_path, monkeypatch):
+    found, expected = _answers_as_here(replay, "vit", tmp_path, monkeypatch, lambda _: DynamicQuantization())
+    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
