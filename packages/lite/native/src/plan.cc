@@ -173,11 +173,6 @@ int Planner::channels_last(int first) {
   return last;
 }
 
-int Planner::dynamic_scale(int value) const {
-  const auto found = dynamic_scales_.find(value);
-  return found == dynamic_scales_.end() ? -1 : found->second;
-}
-
 void Planner::set_output(size_t i, int value) {
   if (!ok()) return;
   if (i >= node_->outputs.size()) {

@@ -37,6 +37,7 @@ struct Value {
   int root = -1;  // the value whose memory this one shares; itself if it has its own
   int64_t offset = 0;  // bytes from the beginning of that memory
   int64_t place = -1;  // in the arena
+  int scale = -1;  // of integers that a DynamicQuant made: the value that has their scale
   bool outside = false;  // it has memory that is not of this stage's arena: `Plan` says whose
 };
 
@@ -177,8 +178,8 @@ class Planner {
   // A constant of integers as they lie in the file, also one that stands for float32.
   int stored_integers(size_t i) { return value_of_bytes(node_->inputs[i], {abi_dtype(stored(i).dtype), stored(i).shape}); }
   // The scale that a dynamic quantization found for a value, as a value; -1 if there is none.
-  int dynamic_scale(int value) const;
-  void set_dynamic_scale(int value, int scale) { dynamic_scales_[value] = scale; }
+  int dynamic_scale(int value) const { return plan_.values[value].scale; }
+  void set_dynamic_scale(int value, int scale) { plan_.values[value].scale = scale; }
   int stored_bytes(size_t i) { return value_of_bytes(node_->inputs[i], {MYC_U8, {static_cast<int64_t>(stored(i).bytes)}}); }
   // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
   // once more, with the number, when the steps so far have run. Until then it is not `ok`.
@@ -305,7 +306,6 @@ class Planner {
   std::unordered_map<int, const uint8_t*> numbers_;  // elements of values of the stage before
   std::vector<std::vector<Type>> results_;  // of the activations of the stage before
   std::unordered_map<uint32_t, int> firsts_;  // images by their form with the channels last
-  std::unordered_map<int, int> dynamic_scales_;  // of integers that a DynamicQuant of this stage made
   int64_t entered_ = 0;  // nodes of subgraphs
   Status status_;
 };

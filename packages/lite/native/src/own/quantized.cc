@@ -8,7 +8,7 @@
 #include "mycelia/isa.h"
 #include "own.h"
 #include "walk.h"
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // whose target pragmas are others
 #include <immintrin.h>
 #endif
 
@@ -23,7 +23,7 @@ namespace plain {
 #include "quantized_loops.h"
 }  // namespace plain
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // whose target pragmas are others
 #pragma GCC push_options
 #pragma GCC target("avx2")
 #define LITE_VECTORS
