@@ -12,7 +12,7 @@ bool writes_over(const Step& step) { return step.op == std::string_view("relu") 
 
 // Whether the kernel reads the elements of its inputs at a place, and no others of a variable, before it writes its results there.
 bool updates(const Step& step) {
-  for (const char* op : {"add", "sub", "mul", "div", "adam", "adam_weight_decay", "adamw", "apply_gradient_descent", "apply_momentum", "batch_norm_train", "sgd"})
+  for (const char* op : {"add", "sub", "mul", "div", "adam", "adam_weight_decay", "adamw", "apply_gradient_descent", "apply_momentum", "batch_norm_act_train", "batch_norm_train", "sgd"})
     if (step.op == std::string_view(op)) return true;
   return false;
 }

@@ -191,6 +191,8 @@ Status Learner::set_virtual_batch(int count, float rate, float momentum) {
   }
   if (count == 1) return {};
   if (Status status = this->rate(&rate_before_); !status) return status;
+  for (const size_t i : momenta)
+    if (!is_number(weights_[i]->type)) return {kGraphInvalid, message({"the model file is damaged: '", weights_[i]->name, "' is no number"})};
   if (!momenta.empty()) std::memcpy(&momentum_before_, weights_[momenta[0]]->data, sizeof(float));
   if (Status status = set_rate(rate < 0 ? rate_before_ / static_cast<float>(count) : rate); !status) return status;
   if (momentum >= 0)

@@ -232,6 +232,32 @@ static CUSTOM(batch_norm_train) {  // running mean and variance, x, scale, bias;
   if (p.ok()) set_outputs(p, p.emit_all("batch_norm_train", values_of(p, 5), attributes, {vector, vector, x, vector, vector}));
 }
 
+static CUSTOM(batch_norm_act_train) {  // the same, with an activation behind y
+  const std::vector<Type> in = inputs_of(p, 5, 5);
+  const myc_batch_norm_act_train_attrs attributes{custom_real(p, "epsilon"), custom_real(p, "momentum"), custom_int(p, "data_format", 0, 1),
+                                                  1 + custom_int(p, "activation", 0, 1)};
+  if (!p.ok()) return;
+  const Type& x = in[2];
+  if (x.rank() < 2) return static_cast<void>(p.fail(kInferFailed, "data " + text_of(x)));
+  const Type vector{MYC_F32, {attributes.data_format ? x.shape.back() : x.shape[1]}};
+  for (const size_t i : {0, 1, 3, 4})
+    if (!same(in[i], vector)) p.fail(kInferFailed, "data " + text_of(x) + " and a vector " + text_of(in[i]));
+  std::vector<int> values = values_of(p, 5);
+  values.push_back(-1);  // a residual
+  if (p.ok()) set_outputs(p, p.emit_all("batch_norm_act_train", values, attributes, {vector, vector, x, vector, vector}));
+}
+
+static CUSTOM(batch_norm_act_grad) {  // dy, x, scale, bias, mean and inverse deviation of the batch
+  const std::vector<Type> in = inputs_of(p, 6, 6);
+  const myc_batch_norm_act_grad_attrs attributes{custom_real(p, "epsilon"), custom_int(p, "data_format", 0, 1), custom_int(p, "activation", 0, 1)};
+  if (!p.ok()) return;
+  if (in[1].rank() < 2 || !same(in[0], in[1])) return static_cast<void>(p.fail(kInferFailed, "data and gradient " + of_two(in[1], in[0])));
+  const Type vector{MYC_F32, {attributes.data_format ? in[1].shape.back() : in[1].shape[1]}};
+  for (const size_t i : {2, 3, 4, 5})
+    if (!same(in[i], vector)) p.fail(kInferFailed, "data " + text_of(in[1]) + " and a vector " + text_of(in[i]));
+  if (p.ok()) set_outputs(p, p.emit_all("batch_norm_act_grad", values_of(p, 6), attributes, {in[1], vector, vector}));
+}
+
 static CUSTOM(batch_norm_infer) {  // x, scale, bias, mean, variance
   const std::vector<Type> in = inputs_of(p, 5, 5);
   const myc_batch_norm_infer_attrs attributes{custom_real(p, "epsilon"), custom_int(p, "data_format", 0, 1)};

@@ -16,7 +16,7 @@ import numpy as np
 
 from mycelia.ir import Builder, Graph, Node, Value
 from mycelia.ir.walk import copy_nodes, substitute
-from mycelia.ops.define import registry
+from mycelia.ops.define import find
 from mycelia_lite.converter.errors import NotAvailable
 
 #: Op of an optimizer -> how many inputs it changes; where the gradient, the rate and the momentum are.
@@ -111,6 +111,9 @@ def take_apart(step: Step) -> None:
     _give_roles(step)
     _check_statistics(step)
     step.forward = _forward(step)
+    replaced = _join_activations(step.graph)
+    for variable in step.variables:
+        variable.following = replaced.get(variable.following, variable.following)
     step.gradients, step.update = _halves(step)
 
 
@@ -130,6 +133,77 @@ def _join_biases(graph: Graph) -> None:
                 joined[node.outputs[0]] = x
     graph.nodes = [node for node in graph.nodes if node.outputs[0] not in joined]
     substitute(graph, joined)
+
+
+def _join_activations(graph: Graph) -> dict[Value, Value]:
+    """A ReLU or ReLU6 behind a batch normalization is done with it, and its gradient computes again what it
+    was given: one tensor less of each layer is kept for the way back. What stands for which value now.
+    """
+    readers: dict[Value, list[Node]] = {}
+    for node in graph.nodes:
+        for value in filter(None, node.inputs):
+            readers.setdefault(value, []).append(node)
+    replaced: dict[Value, Value] = {}
+    instead: dict[Node, Node | None] = {}
+    for norm in graph.nodes:
+        found = (
+            _activation_behind(norm, readers, graph.outputs) if norm.op.name == "batch_norm_train" else None
+        )
+        if found is None:
+            continue
+        activation, gate, grad = found
+        how = dict(norm.attrs, activation=activation.op.name)
+        made = _like(norm, "batch_norm_act_train", [*norm.inputs, None], how)
+        instead[norm], instead[activation] = made, None
+        replaced.update(zip(norm.outputs, made.outputs))
+        replaced[activation.outputs[0]] = made.outputs[2]
+        dy, x, scale, mean, inverse = grad.inputs
+        how = dict(grad.attrs, activation=activation.op.name)
+        inputs = [gate.inputs[0], x, scale, norm.inputs[4], mean, inverse]
+        instead[gate], instead[grad] = None, _like(grad, "batch_norm_act_grad", inputs, how)
+        replaced.update(zip(grad.outputs, instead[grad].outputs))
+    graph.nodes = [made for node in graph.nodes if (made := instead.get(node, node)) is not None]
+    substitute(graph, replaced)
+    return replaced
+
+
+_GATES = {"relu": "relu_grad", "relu6": "hardtanh_grad"}
+
+
+def _activation_behind(
+    norm: Node, readers: dict[Value, list[Node]], outputs: Sequence[Value]
+) -> tuple[Node, Node, Node] | None:
+    """The activation behind a normalization, its gradient and that of the normalization, if nothing else
+    reads what lies between them.
+    """
+    y = norm.outputs[2]
+    behind = [n for n in readers.get(y, ()) if n.op.name in _GATES]
+    if len(behind) != 1 or y in outputs:
+        return None
+    (activation,) = behind
+    kept = activation.outputs[0] if activation.op.name == "relu" else y  # what the gradient reads
+    gates = [
+        n for n in readers.get(kept, ()) if n.op.name == _GATES[activation.op.name] and n.inputs[1] is kept
+    ]
+    if len(gates) != 1 or set(readers[y]) - {activation, gates[0]}:
+        return None
+    (gate,) = gates
+    grads = readers.get(gate.outputs[0], ())
+    if len(grads) != 1 or grads[0].op.name != "batch_norm_grad" or gate.outputs[0] in outputs:
+        return None
+    grad = grads[0]
+    if grad.inputs[0] is not gate.outputs[0] or grad.inputs[3] is not norm.outputs[3]:
+        return None
+    if activation.op.name == "relu6" and (
+        gate.attrs["min_val"] != 0 or not 6 <= gate.attrs["max_val"] < 6.01
+    ):
+        return None
+    return activation, gate, grad
+
+
+def _like(node: Node, op: str, inputs: list[Value | None], attrs: dict) -> Node:
+    """A node of another op with results of the same types."""
+    return Node(find(op), inputs, attrs, [v.type for v in node.outputs], node.location)
 
 
 def _optimizers(step: Step) -> list[Node]:
@@ -226,7 +300,7 @@ def _answering(node: Node) -> tuple[Node, list[tuple[Value, Value]]]:
     mean, variance, x, scale, bias = node.inputs
     builder = Builder(Graph(), node.location)
     attrs = {name: node.attrs[name] for name in ("epsilon", "data_format")}
-    builder.emit(registry[_ANSWERING[node.op.name]], [x, scale, bias, mean, variance], attrs)
+    builder.emit(find(_ANSWERING[node.op.name]), [x, scale, bias, mean, variance], attrs)
     made = builder.added[0]
     return made, [(node.outputs[2], made.outputs[0])]
 

@@ -30,6 +30,14 @@ def _of_name(w: Writer, node: Node) -> None:
     w.emit_all(node.outputs, custom(node.op.name, **_plain(node.attrs)), [w.first(v) for v in node.inputs])
 
 
+@rule("batch_norm_act_train", "batch_norm_act_grad")
+def _joined_norm(w: Writer, node: Node) -> None:
+    attrs = _plain({k: v for k, v in node.attrs.items() if k != "activation"})
+    attrs["activation"] = ("relu", "relu6").index(node.attrs["activation"])
+    inputs = [w.first(v) for v in node.inputs if v is not None]
+    w.emit_all(node.outputs, custom(node.op.name, **attrs), inputs)
+
+
 @rule("conv_weight_grad", "max_pool_grad", "avg_pool_grad")
 def _of_windows(w: Writer, node: Node) -> None:
     attrs, rank = dict(node.attrs), node.inputs[0].type.rank - 2
