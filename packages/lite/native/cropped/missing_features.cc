@@ -85,6 +85,12 @@ int Planner::scaled(int, const Scales&, const Type&) { return fail(kNotSupported
 #ifdef LITE_WITHOUT_STATES
 Status read_state(const FileNode&, size_t, ModelFile*, bool* found) { return *found = false, Status(); }
 Status bind_states(ModelFile*) { return {}; }
+Status Session::open_variables() { return {}; }
+void Session::add_variables(std::vector<Type>*) const {}
+void Session::add_variables(std::vector<Execution::Argument>*) const {}
+uint8_t* Session::place_of(const Plan&, size_t output) { return outputs_[output].data; }
+void Session::keep_variables(const Plan&) {}
+Status Session::check_states(const Plan&) const { return {}; }
 #endif
 
 #ifdef LITE_WITHOUT_TRAINING
@@ -93,6 +99,7 @@ Status read_training(const FileNode&, ModelFile*) {
 }
 Status check_training(const ModelFile&) { return {}; }
 bool lower_training(Planner&, const std::string&) { return false; }
+void Planner::update_in_place() {}
 std::unique_ptr<Training> Training::of(Session&, const Options&) { return nullptr; }
 MSStatus told(const Status& status);  // c_api/border.h
 #endif
