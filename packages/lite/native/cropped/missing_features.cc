@@ -6,6 +6,7 @@
 #include "kernels.h"
 #include "model_file.h"
 #include "mycelia/lite/c_api.h"
+#include "obfuscation.h"
 #include "plan.h"
 #include "schema.h"
 #include "training.h"
@@ -49,6 +50,10 @@ Status Execution::run_stages(std::shared_ptr<Stage>, size_t, int, const Sink&) {
 
 #ifdef LITE_WITHOUT_INTEGERS
 void integer_operator(Planner& p) { p.fail(kNotSupported, left_out("layers of integers").text); }
+#endif
+
+#ifdef LITE_WITHOUT_OBFUSCATION
+Status reveal(const Table& root, Revealed*) { return root.get<uint8_t>(schema::kMetaGraph_obfuscate) ? left_out("obfuscation") : Status(); }
 #endif
 
 #ifdef LITE_WITHOUT_OUTSIDE

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "kernels.h"
 #include "schema.h"
 
 namespace mycelia::lite {
@@ -30,6 +31,7 @@ void unmask(uint64_t seed, std::vector<uint8_t>* bytes) {
 
 Status reveal(const Table& root, Revealed* revealed) {
   if (!root.get<uint8_t>(kMetaGraph_obfuscate)) return {};
+  ask_for_part("obfuscation");
   const Span<uint8_t> data = root.span<uint8_t>(kMetaGraph_obfMetaData);
   if (data.size < 24 || std::memcmp(data.data, kFormat, 8) != 0) return {kNotSupported, "the model is obfuscated in a way that is not known"};
   uint64_t seed = 0;
