@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ import mycelia_lite as mslite
 from mycelia import nn, ops
 from mycelia_lite.converter import ConversionError
 
-from .steps import LeNet, converted, digits, loaded, step_of, take
+from .steps import LeNet, converted, cross_entropy, digits, loaded, step_of, take
 
 OPTIMIZERS = {
     "momentum": lambda p: nn.Momentum(p, 0.05, 0.9, weight_decay=1e-4),
@@ -92,6 +94,23 @@ def test_gradients_of_a_block_are_those_of_core(block):
     found = {t.name: t.get_data_to_numpy() for t in model.get_gradients()}
     for weight, gradient in zip(weights, expected, strict=True):
         np.testing.assert_allclose(found[weight.name], gradient.asnumpy(), atol=2e-5, rtol=1e-3)
+
+
+def test_a_deep_network_of_smooth_activations_keeps_to_the_losses_of_core(tmp_path, monkeypatch):
+    """EfficientNet-B0: without corners, at which a rounding decides whether there is a gradient."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[4] / "examples" / "zoo"))
+    from zoo import ZOO as networks
+
+    def step():
+        ms.set_seed(5)
+        net = networks["efficientnet_b0"].make()
+        optimizer = nn.SGD(net.trainable_params(), 1e-3)
+        return nn.TrainOneStepCell(nn.WithLossCell(net, cross_entropy()), optimizer).set_train()
+
+    batches = digits(4, size=8, shape=(3, 64, 64))
+    model, core = loaded(converted(step(), batches[0], tmp_path)), step()
+    for batch in batches:
+        assert abs(float(take(model, batch)) - float(core(*map(ms.Tensor, batch)).asnumpy())) <= 1e-5
 
 
 def test_a_frozen_backbone_keeps_its_weights(tmp_path):
