@@ -107,9 +107,11 @@ def between(left: list[Record], right: list[Record]) -> Across | None:
 
 def _come_last(records: list[Record]) -> bool:
     """Whether all Parameters were written after all operators, as MindSpore does."""
-    stamps = [int(r.stamp) for r in records if r.kind == _PARAMETER]
-    others = [int(r.stamp) for r in records if r.kind != _PARAMETER]
-    return bool(stamps and others) and min(stamps) > max(others)
+    times: dict[bool, list[int]] = {True: [], False: []}
+    for record in records:
+        if (time := record.microseconds) is not None:
+            times[record.kind == _PARAMETER].append(time)
+    return bool(times[True] and times[False]) and min(times[True]) > max(times[False])
 
 
 def _changed(records: list[Record]) -> set[str]:

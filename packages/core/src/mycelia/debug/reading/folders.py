@@ -42,6 +42,12 @@ class Record:
     row: dict[str, str] | None = None
     folder: Path | None = None
 
+    @property
+    def microseconds(self) -> int | None:
+        """When it was dumped; None for a stamp that no clock gives."""
+        is_time = len(self.stamp) <= 18 and self.stamp.isascii() and self.stamp.isdecimal()
+        return int(self.stamp) if is_time else None
+
     def array(self, mapped: bool = False) -> np.ndarray | None:
         """The elements; None if only statistics were dumped. `mapped`: of a large file a view that reads what
         is looked at.  Errors: ValueError for a file that is damaged.

@@ -79,16 +79,11 @@ def rows(dump: Dump) -> Iterator[tuple[Any, ...]]:
             place = "" if record.path is None else os.path.relpath(record.path, dump.folder)
             numbers = record.statistics()
             yield (
-                step.rank, step.net, step.graph, step.iteration, _stamp(record.stamp), record.kind,
+                step.rank, step.net, step.graph, step.iteration, record.microseconds, record.kind,
                 node.name if node is not None else record.name, f"{line.file}:{line.line}" if line else "",
                 record.io, record.slot, dtype, str(tuple(record.shape())), place,
                 *([None] * len(Statistics._fields) if numbers is None else numbers),
             )  # fmt: skip
-
-
-def _stamp(text: str) -> int | None:
-    """Microseconds; None for a number that no clock gives."""
-    return int(text) if len(text) <= 18 else None
 
 
 def _csv(path: str, found: Iterator[tuple[Any, ...]]) -> int:
