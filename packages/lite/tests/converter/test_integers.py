@@ -310,7 +310,7 @@ def test_names_of_mindspore_lite_in_cpp(tmp_path):
     program = compiled(tmp_path, tmp_path / "names.cc", "-std=c++17", f"-I{runtime.folder()}/include")
     done = subprocess.run([program, tmp_path / "m.ms"], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "8 0.5 3 -1.5 126", "8 0.25 0 0 63.75", "0 0", "-7 RunStep: the", "-7 PredictWithP",
+        "8 0.5 3 -1.5 126", "8 0.25 0 0 63.75", "0 0", "0 ", "-7 PredictWithP",
         "-7 BindGLTextur", "-7 SetBuiltInDe", "-7",
     ]  # fmt: skip
 

@@ -430,8 +430,9 @@ def test_an_operator_answers_as_onnxruntime(name, tmp_path):
 
 
 def test_every_operator_has_a_row():
+    """Those of ONNX-ML have theirs in test_onnx_learned.py."""
     found = {kind for message, _ in CASES.values() for kind in kinds(message.graph.node)}
-    assert {*OPERATORS, *_CONTROL} == found
+    assert {kind for kind in (*OPERATORS, *_CONTROL) if not kind.startswith("ai.onnx.ml.")} == found
 
 
 if __name__ == "__main__":
