@@ -9,6 +9,11 @@
 
 namespace mycelia::lite {
 
+int& Workspace::Use::held() {
+  thread_local int count = 0;
+  return count;
+}
+
 namespace {
 
 // A tensor of the file without memory.

@@ -61,10 +61,7 @@ class Workspace {
     explicit operator bool() const { return fine_; }
 
    private:
-    static int& held() {  // workspaces that this thread has
-      thread_local int count = 0;
-      return count;
-    }
+    static int& held();  // workspaces that this thread has
 
     Workspace& workspace_;
     bool fine_ = false;
