@@ -1,4 +1,5 @@
 # Written by tools/gen_stubs.py.
+from mycelia.debug.precision.across import between as between
 from mycelia.debug.precision.matching import (
     Pair as Pair, pairs as pairs, read_map as read_map, steps_of as steps_of,
 )
@@ -7,7 +8,8 @@ from mycelia.debug.reading.folders import (
 )
 
 __all__ = [
-    "BY_NAME", "BY_ORDER", "Dump", "Pair", "Record", "Step", "pairs", "read_map", "short_name", "steps_of",
+    "BY_NAME", "BY_ORDER", "Dump", "Pair", "Record", "Step", "between", "pairs", "read_map", "short_name",
+    "steps_of",
 ]
 
 BY_NAME: str
