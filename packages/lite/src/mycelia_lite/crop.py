@@ -132,17 +132,16 @@ def _used(
 
     Found by processes that run the models, one for each instruction set: plans depend on it.
     """
+    from mycelia_lite import obfuscate
     from mycelia_lite.format import FormatError, read
 
     operators = set()
     for model in models:
         try:
-            tables = read(model)
+            operators |= obfuscate.operators(read(model))
         except FormatError as error:
+            error.subject = error.subject or os.fspath(model)
             raise CropError(str(error)) from error
-        if tables.obfuscate:
-            raise CropError(f"{model} is obfuscated: crop for the model as it was before")
-        operators |= {n.primitive.kind for n in tables.nodes if n.primitive is not None}
     code = "import sys, mycelia_lite.crop as crop; crop.probe(eval(sys.argv[1]), eval(sys.argv[2]))"
     shapes = [{name: list(sizes) for name, sizes in given.items()} for given in input_shapes]
     paths = [os.path.abspath(m) for m in models]

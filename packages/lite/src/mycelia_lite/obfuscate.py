@@ -10,7 +10,7 @@ import hashlib
 import random
 import string
 
-from mycelia_lite.format import Table, encode
+from mycelia_lite.format import FormatError, Table, decode, encode
 
 _FORMAT = b"MYCOBF1\0"
 _MASK = 2**64 - 1
@@ -30,6 +30,23 @@ def obfuscate(model: Table, degree: float = 0.2) -> Table:
         raise ValueError("the model is obfuscated already")
     seed = hashlib.sha256(encode(Table("MetaGraph", nodes=model.nodes))).digest()[:8]
     return _Obfuscation(model.copy(), degree, seed).run()
+
+
+def operators(model: Table) -> set[str]:
+    """Kinds of operators of a `MetaGraph`, also of those that `obfuscate` has hidden.
+
+    Errors: `FormatError` for one that others obfuscated.
+    """
+    hidden: dict[int, Table] = {}
+    if model.obfuscate:
+        meta = bytes(model.obfMetaData)
+        if not meta.startswith(_FORMAT):
+            raise FormatError("the model is obfuscated in a way that is not known")
+        seed, masked = meta[len(_FORMAT) : 16], meta[16:]
+        nodes = decode(_masked(masked, int.from_bytes(seed, "little"))).nodes
+        hidden = {int(node.inputIndex[0]): node for node in nodes}
+    real = (hidden.get(i, node).primitive for i, node in enumerate(model.nodes))
+    return {primitive.kind for primitive in real if primitive is not None}
 
 
 class _Obfuscation:

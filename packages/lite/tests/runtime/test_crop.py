@@ -416,9 +416,24 @@ def test_a_model_that_is_none_is_told(tmp_path):
         crop([str(tmp_path / "no.ms")], str(tmp_path / "out.a"))
 
 
-def test_an_obfuscated_model_is_refused(cropped, tmp_path):
-    write(tmp_path / "o.ms", obfuscate(read(cropped[1])))
-    with pytest.raises(CropError, match="o.ms is obfuscated"):
+def test_an_obfuscated_model_has_the_operators_that_it_hides(lenet, cropped, tmp_path):
+    _, plain, without = cropped
+    hidden = str(tmp_path / "o.ms")
+    write(hidden, obfuscate(read(plain), 1.0))
+    made = crop([hidden], str(tmp_path / "o.a"))
+    assert made.operators == without.operators and made.parts == ("obfuscation", *without.parts)
+    program = linked(tmp_path, "with", made.path)
+    answers = [answer_of(program, model, lenet[1], lenet[2].shape)[1] for model in (plain, hidden)]
+    np.testing.assert_array_equal(*answers)
+    done, _ = answer_of(linked(tmp_path, "without", without.path), hidden, lenet[1], lenet[2].shape)
+    assert done.returncode == 1 and b"cropped for models without obfuscation" in done.stderr
+
+
+def test_an_obfuscation_that_is_not_known_is_refused(cropped, tmp_path):
+    model = obfuscate(read(cropped[1]))
+    model.obfMetaData = b"OTHER" + bytes(model.obfMetaData)[5:]
+    write(tmp_path / "o.ms", model)
+    with pytest.raises(CropError, match=r"o\.ms.*obfuscated in a way that is not known"):
         crop([str(tmp_path / "o.ms")], str(tmp_path / "out.a"))
 
 
