@@ -39,6 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", default="", help="where dumps are written; default: a temporary folder")
     folder = parser.parse_args().output or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
     found = precision(folder, "bisect", "--cmd", TRAIN, "--metric", "result.json:accuracy", "--good", "0.9")
     guilty = next(line for line in found.splitlines() if line.startswith("guilty: ")).partition(": ")[2]
     precision(folder, "sim_dump", "--fused", TRAIN)
